@@ -9,6 +9,8 @@ PORT ?= 2718
 JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Address of a dask scheduler, such as tcp://10.0.0.5:8786; if set, its workers measure the cells of a sweep.
 SCHEDULER ?=
+# Names of the experiments whose tables `recheck` samples; all by default.
+TABLES ?=
 CLUSTER = $(if $(SCHEDULER),--scheduler "$(SCHEDULER)")
 
 RUN := .venv/bin/python -m
@@ -33,7 +35,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all test-page check format coverage explore packages data docs reproduction answer figures \
+.PHONY: help env test test-all test-page check format coverage explore packages data docs reproduction recheck answer figures \
         wheel sdist clean distclean rival-packages
 
 help: ## list the targets and variables
@@ -137,9 +139,12 @@ docs: $(STAMP) ## build the documentation and run its examples: docs/_build/inde
 	$(RUN) sphinx -W --keep-going -q -b html docs docs/_build
 	@echo "wrote docs/_build/index.html"
 
-reproduction: $(STAMP) ## write docs/reproduction.md and the generated parts of the README from the tables
+reproduction: $(STAMP) ## write docs/reproduction.md, docs/beyond.md and the generated parts of the README from the tables
 	$(RUN) experiments.harness.reproduction
 	$(RUN) experiments.readme
+
+recheck: $(STAMP) ## measure a random sample of the cells of every table again, and compare (TABLES: some experiments)
+	$(RUN) experiments.recheck $(TABLES)
 
 answer: $(STAMP) ## figure of an example and comparison of the default with k-means, for the README
 	$(RUN) experiments.answer

@@ -22,12 +22,14 @@ from experiments.convergence.claims import by_family
 from experiments.few_labels import claims as few_labels
 from experiments.groups import claims as groups
 from experiments.harness.claims import Finding
+from experiments.harness.findings import Finding as TableFinding
+from experiments.harness.findings import lines_of
 from experiments.harness.intervals import proportion_of
 from experiments.many_clusters.findings import means
 from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
 from experiments.optimal import claims as optimal
-from experiments.structure import claims as structure
+from experiments.structure import findings as structure
 from experiments.wide.methods import FIXED as FIXED_LAMS
 from experiments.wide.methods import OWN
 
@@ -302,6 +304,15 @@ def findings_of(claims: Callable[[pd.DataFrame], list[Finding]], table: pd.DataF
     )
 
 
+def tables_of(findings: Callable[[pd.DataFrame], list[TableFinding]], table: pd.DataFrame) -> str:
+    """Return the tables of findings with their captions."""
+    parts = []
+    for finding in findings(table):
+        header, *rows = lines_of(finding.table)
+        parts.append(f"{finding.caption}.\n\n{list_table(header, rows)}")
+    return "\n\n".join(parts) + "\n"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "two_class": lambda: table_of_data_sets(("two-class", "extra")),
     "multi_label": lambda: table_of_data_sets(("multi-label",)),
@@ -321,7 +332,7 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "optimal_losses": ("optimal", losses_of_optimal),
     "few_labels": ("few_labels", table_of_few_labels),
     "few_labels_findings": ("few_labels", partial(findings_of, few_labels.claims)),
-    "structure": ("structure", partial(findings_of, structure.claims)),
+    "structure": ("structure", partial(tables_of, structure.findings)),
     "groups_law": ("groups", table_of_least_weights),
     "groups_findings": ("groups", partial(findings_of, groups.findings)),
     "mutation": ("mutation", table_of_mutation),
@@ -340,7 +351,7 @@ PICTURES = {  # of figures/, with their words
         "few_labels", "Accuracy of all methods over the number of known labels, and the gain over ridge regression"
     ),
     "structure_picture": (
-        "structure", "Rejection rate of each structure test: without groups, and over the strength of the groups"
+        "structure", "Share of each verdict, and of the tables that other tests reject, by family of tables"
     ),
     "groups_picture": (
         "groups", "Recovery rate of planted feature groups, label errors, and the weight that hides a direction"

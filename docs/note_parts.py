@@ -1,6 +1,7 @@
 """What the companion note takes from the tables of figures/ and from the solvers: its numbers, and a figure a section."""
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -11,17 +12,19 @@ from matplotlib.figure import Figure
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.affine_law import claims as affine_law
-from experiments.harness.claims import Claim, Finding, split_parts
+from experiments.harness.boundary import find_boundary
+from experiments.harness.claims import Claim, Finding
+from experiments.harness.findings import in_words
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE
-from experiments.harness.tables import read_table
+from experiments.harness.tables import read_table, split_parts
 from experiments.optimal import claims as optimal
 from experiments.optimal import plot as optimal_plot
-from experiments.phase_transition import claims as phase_transition
-from experiments.sparse_regime import claims as sparse_regime
+from experiments.phase_transition import findings as phase_transition
+from experiments.sparse_regime import findings as sparse_regime
 from experiments.sparse_regime import plot as sparse_plot
 from experiments.sparse_regime.population import solve_population
 from experiments.stress.claims import check_bounds
-from experiments.wide_law import claims as wide_law
+from experiments.wide_law import findings as wide_law
 from experiments.wide_law import plot as wide_plot
 
 FIGURES = Path(__file__).parents[1] / "figures"
@@ -40,36 +43,45 @@ def numbers() -> dict[str, str]:
     parts = split_parts(sparse)
     found = {rule: sparse_regime.boundaries_of(parts[rule], parts["exact"]) for rule in ("law", "oracle", "limit")}
     groups = split_parts(wide)["groups"]
-    measured: dict[str, Claim | Finding] = {
-        "diagonal": next(
-            one
-            for one in phase_transition.claims(table_of("phase_transition"))
-            if "certified to be diagonal" in says_of(one)
-        ),
+    panels = dict(iter(phase_transition.with_recovery(table_of("phase_transition")).groupby("panel")))
+    groups_lost = wide_law.found_and_lost(groups)
+    measured: dict[str, Claim | Finding | pd.DataFrame] = {
+        "diagonal": phase_transition.proved_diagonal(panels),
         "population": sparse_regime.weights_that_keep(parts["population"], parts["sample"]),
-        "exponents": sparse_regime.conjecture(found),
+        "exponents": sparse_regime.growth(found),
+        "condition": condition_over_boundary(panels),
         "dimension": sparse_regime.theory_holds(found, parts["cone"]),
         "affine": affine_law.law(affine),
         "ellipsoid": affine_law.limit(affine),
         "student": affine_law.not_universal(affine),
         "wide_theorem": wide_law.inequality(groups),
-        "wide_kept": wide_law.found_below(groups),
-        "wide_lost": wide_law.lost_above(groups),
+        "wide_kept": groups_lost.loc[[wide_law.BELOW]],
+        "wide_lost": groups_lost.loc[[wide_law.ABOVE]],
         "proved": optimal.proved(best),
         "small_root": optimal.small_root(best),
         "program": optimal.program(best),
         "directions": optimal.directions(best),
     }
-    words = {name: one.measured for name, one in measured.items()}
+    words = {
+        name: f"{in_words(one)}." if isinstance(one, pd.DataFrame) else one.measured for name, one in measured.items()
+    }
     return words | {
         "seconds_of_search": optimal.limits(best),
         "stress": check_bounds(table_of("stress")).text.splitlines()[0] + ".",
     }
 
 
-def says_of(found: Claim | Finding) -> str:
-    """Return what a finding is about; a claim is about a statement of the paper."""
-    return found.statement if isinstance(found, Finding) else ""
+def condition_over_boundary(panels: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the range over d of the n of the population's condition over the boundary of recovery, flat, l = 4."""
+    records = {}
+    for weight, condition in (
+        ("1/sqrt(n)", lambda d: ((SPARSITY - 1) * d) ** 2),
+        ("1/n", lambda d: (SPARSITY - 1) * d),
+    ):
+        found = find_boundary(panels[f"4-sparse flat, {weight}"], "recovered")
+        ratios = (condition(found.d) / found.n50)[found.inside]
+        records[f"weight {weight}"] = {"smallest": ratios.min(), "largest": ratios.max(), "dimensions": len(ratios)}
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight")
 
 
 def substitutions() -> str:

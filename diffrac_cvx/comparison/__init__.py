@@ -13,11 +13,11 @@ from diffrac_cvx.comparison.methods import (
     run_method,
     solver_method,
 )
-from diffrac_cvx.comparison.structure import NULL_MODELS, StructureTest, structure_test
+from diffrac_cvx.comparison.structure import StructureTest, structure_test
 from diffrac_cvx.comparison.table import ReportTable, format_cell
 
 __all__ = [
-    "NULL_MODELS",
+
     "Comparison",
     "ComparisonTask",
     "Method",

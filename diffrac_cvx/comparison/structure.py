@@ -1,33 +1,446 @@
-"""Test for group structure: the cost of a table's two-way split compared with that of null tables drawn from it."""
+"""Test for group structure: are the scores of rows that did not choose the direction of the split unimodal?"""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.errors import DegenerateDataWarning
-from diffrac_cvx.machine.deadlines import Timer, time_limited
-from diffrac_cvx.points.checks import Array, as_data, as_generator, in_unit_interval, one_of, positive_int
-from diffrac_cvx.points.linear_algebra import is_above_rounding, standardize_columns
+from diffrac_cvx.machine.deadlines import EarlyExitError, Timer, is_late, seconds_left, time_limited
+from diffrac_cvx.machine.work import work_done
+from diffrac_cvx.points.checks import (
+    Array,
+    as_data,
+    as_generator,
+    as_weights,
+    in_unit_interval,
+    positive_int,
+)
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.problem.feature_groups import FeatureGroups
-from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.result import Progress
+from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.result import Progress, Result
 from diffrac_cvx.rounding import kmeans_1d, kmeans_centered
+from diffrac_cvx.rounding.directions import oriented_direction
+from diffrac_cvx.rounding.many_clusters import cluster_jointly
+from diffrac_cvx.rounding.two_clusters import labels_from_known
 from diffrac_cvx.solvers import low_rank
 
-DEFAULT_RESAMPLES = 39  # smallest attainable p-value 1/40
-MIN_ROWS, MAX_ENTRIES = 500, 50_000  # larger tables are subsampled by rows
+SETTINGS = ((1.0, 0.3), (1.0, 0.03), (1.0, 3.0), (0.3, 0.3), (0.1, 0.3))  # nu and ridge of the splits tested
+N_FOLDS = 5
+N_PARTITIONS, N_PARTITIONS_WIDE, WIDE = 3, 2, 100  # partitions into folds; fewer with more than 100 columns
+N_DRAWS, MAX_EXCEEDANCES = 199, 10  # samples from the unimodal density; fewer once ten of them are as multimodal
+N_NULL_TABLES = 19  # null tables of each model
 SIGNIFICANCE_LEVEL = 0.05
-MIN_RESAMPLES = 9  # fewer null tables never count as evidence against structure
+CENTRAL = (0.025, 0.975)  # quantiles between which modes are counted
+MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
 SPLIT_TOL, SPLIT_RTOL, SPLIT_MAX_ITER = 1e-2, 0.1, 120  # tolerances and iteration limit of each split
-TIE_RTOL = 1e-6  # relative tolerance for equal costs
-MAX_CERTIFICATE_SECONDS = 0.3  # a certificate may take this long, or three times the time of the iterations before it
+SPLIT_OPERATIONS = 4e9  # of each split
+KMEANS_N_INIT = 10  # for more than two clusters
+MAX_UNTIED = 0.9  # of the rows: with fewer distinct values, those of a column are spread
+COST_RTOL = 1e-6  # relative tolerance for equal costs
+
+VERDICTS = {
+    "separated": "the rows left out of the fit fall into separate groups along the split",
+    "continuum": (
+        "no gap between groups was found, but the table splits in two better than one Gaussian cloud with the same "
+        "correlations: the clusters may be the two ends of a continuum"
+    ),
+    "none": "no evidence of more than one group",
+    "not tested": "not tested, because the time limit was reached",
+}
+
+
+@dataclass(frozen=True)
+class StructureTest:
+    """Result of `structure_test`.
+
+    Attributes
+    ----------
+    verdict : {"separated", "continuum", "none", "not tested"}
+        Conclusion at the level 0.05, see `structure_test`.
+    pvalue : float
+        p-value of one mode: the smallest over the splits tested, times their number, and at most 1.
+    nu, penalty : float, Penalty
+        Weights of the split to which the verdict refers.
+    has_given_weights : bool
+        Whether these are the weights given.
+    scores : (m,) array
+        Scores of the m rows tested along that split, each by directions fitted without the row.
+    bandwidth : float
+        Critical bandwidth of the scores: the smallest standard deviation of a Gaussian kernel at which their density
+        estimate has one mode between their 2.5 % and 97.5 % quantiles.
+    n_points : int
+        Number m of rows tested: all of positive weight, or a random sample.
+    seconds : float
+        Run time in seconds.
+    """
+
+    verdict: str
+    pvalue: float
+    nu: float
+    penalty: Penalty
+    has_given_weights: bool
+    scores: Array
+    bandwidth: float
+    n_points: int
+    seconds: float
+
+    def __str__(self) -> str:
+        message = VERDICTS[self.verdict] + (
+            f" (p = {self.pvalue:.2g})" if self.verdict in ("separated", "none") else ""
+        )
+        if self.verdict in ("separated", "continuum") and not self.has_given_weights:
+            message += (
+                f"; this is so with nu = {self.nu:g} and ridge = {self.penalty.ridge:g}, not with the weights given"
+            )
+        return f"Structure test: {message}."
+
+
+def structure_test(
+    X: npt.ArrayLike,
+    *,
+    nu: float = 1.0,
+    penalty: Penalty | None = None,
+    n_clusters: int = 2,
+    standardize: bool = True,
+    sample_weight: npt.ArrayLike | None = None,
+    constraints: Constraints | None = None,
+    time_limit: float | None = None,
+    rng: np.random.Generator | int = 0,
+) -> StructureTest:
+    r"""Test whether a table has more than one group.
+
+    The direction of a split is fitted to four fifths of the rows, and gives scores to the others, which did not choose
+    it; over several partitions each row has the mean of its scores.  If the table is one unimodal cloud, these scores
+    have one mode.  The statistic is their critical bandwidth (Silverman, 1981), and its null distribution that of
+    samples from the unimodal density nearest to the scores.  Splits with several weights (nu, ridge) are tested, those
+    given first, because each finds other groups; the p-value is corrected for their number.
+
+    The verdict is
+
+    - "separated" if p is at most 0.05: there is a gap between groups;
+    - "continuum" if there is no gap, but the split with the given weights, or with a smaller nu, costs less than those
+      of 19 tables with independently permuted columns, and of 19 tables rotated at random about their mean, QX with Q
+      orthogonal, which keeps X'X;
+    - "none" otherwise: there is no evidence of more than one group;
+    - "not tested" if the time limit is reached, which nothing else depends on.
+
+    A single group with a hole in its middle, such as a ring, counts as separated.  Groups that overlap, at less than
+    about 3.5 standard deviations between their centres, or with fewer than a tenth of the rows, are often not found.
+
+    Source: Silverman (1981), Using kernel density estimates to investigate multimodality; Besag and Clifford (1991) for
+    the sequential p-value; Langsrud (2005) for the rotations.
+
+    Parameters
+    ----------
+    X : (n, d) array, data frame or sparse matrix
+        Data.  More than 1000 rows, or 50 000 entries, are sampled, to at least 200 rows.
+    nu : float
+        Weight of the imbalance, in (0, 1].
+    penalty : Penalty, optional
+        Penalty, by default a ridge of 0.3, as in `DiffracClustering`; its groups and signs apply to all splits.
+    n_clusters : int
+        Number of clusters: for K > 2 each of the K - 1 directions that separate them is tested.
+    standardize : bool
+        Whether the columns are scaled to unit variance first.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0, of any scale.
+    constraints : Constraints, optional
+        Constraints on the labels.  Linked points, unless their labels are known, are left out together.
+    time_limit : float, optional
+        Time limit in seconds; if it is too short, the verdict is "not tested".
+    rng : int or numpy.random.Generator
+        Random number generator, or its seed.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is invalid; the message names the value and the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> structure_test(rng.standard_normal((100, 4))).verdict
+    'none'
+    >>> structure_test(rng.standard_normal((100, 4)) + 6.0 * np.arange(100)[:, None] // 50).verdict
+    'separated'
+    """
+    nu, timer, generator = in_unit_interval(nu, "nu"), Timer(time_limit), as_generator(rng)
+    n_clusters = max(positive_int(n_clusters, "n_clusters"), 2)
+    penalty = Penalty(ridge=0.3) if penalty is None else penalty
+    points = sample_points(X, sample_weight, constraints, generator)
+    splits = [Split(nu, penalty, n_clusters, standardize)]
+    for other, ridge in SETTINGS:
+        is_given = n_clusters == 2 and other == nu and np.all(penalty.ridge == ridge) and not np.any(penalty.c)
+        splits += [] if is_given else [Split(other, penalty.with_weights(0.0, ridge), 2, standardize)]
+    n_tests, p, verdict = len(splits) + n_clusters - 2, 1.0, "none"
+    chosen, scores, bandwidth = splits[0], np.zeros(len(points)), 0.0
+    try:
+        with time_limited(timer.deadline):
+            # 1. The first split with a gap between groups decides.
+            untied = spread_ties(points.array(), generator)
+            for split in splits:
+                for column in held_out_scores(split, points, untied, generator).T:
+                    width = critical_bandwidth(column, points.weights)
+                    corrected = n_tests * pvalue_of_one_mode(column, width, points.weights, generator)
+                    if corrected < p or not scores.any():
+                        p, chosen, scores, bandwidth = min(p, corrected), split, column, width
+                if p <= SIGNIFICANCE_LEVEL:
+                    verdict = "separated"
+                    break
+            # 2. Without a gap, costs are compared with those of null tables; smaller nu shows unequal clusters.
+            for split in splits if verdict == "none" else ():
+                given_or_unequal = split is splits[0] or split.nu < 1.0
+                if given_or_unequal and all(costs_less(split, points, null, generator) for null in NULL_MODELS):
+                    verdict, chosen = "continuum", split
+                    break
+    except EarlyExitError:
+        verdict = "not tested"
+    weights = chosen.nu, chosen.penalty, chosen is splits[0]
+    return StructureTest(verdict, p, *weights, scores, bandwidth, len(points), timer.elapsed)
+
+
+# Splits
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """How points are split: weights, number of clusters, and whether columns are scaled to unit variance first."""
+
+    nu: float
+    penalty: Penalty
+    n_clusters: int
+    standardize: bool
+
+    def scaled(self, points: Points) -> tuple[Points, Array, Array]:
+        """Return the points centred and, if required, scaled to unit variance, with their means and scales."""
+        mean = points.mean_of(points.array())
+        centered = array_points(points.array() - mean, points.weights, points.chunklets)
+        scale = np.ones(points.shape[1])
+        if self.standardize:
+            deviation = np.sqrt(centered.mean_squares())
+            scale = inverse_or_one(np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0))
+        return centered.scaled(scale), mean, scale
+
+    def directions(self, X: Points) -> Array:
+        """Return directions (d, K - 1) between the clusters of scaled points; their scores have variance 1 or 0."""
+        pair_penalty, result = weights_of(self.penalty, X.shape[1]), self.solve(X)
+        if self.n_clusters == 2:
+            W = oriented_direction(X, self.labels(X, result), pair_penalty)[1][:, None]
+        else:
+            options: dict[str, Any] = {"sample_weight": X.weights, "chunklets": X.chunklets}
+            functions = cluster_jointly(
+                X.array(), result, self.n_clusters, weights=pair_penalty, n_init=KMEANS_N_INIT, rng=0, **options
+            )
+            W = (functions.coef - functions.coef.mean(axis=0)).T
+            W = W @ np.linalg.svd(X.times_root_counts(X @ W), full_matrices=False)[2][: self.n_clusters - 1].T
+        return np.asarray(W * inverse_or_one(np.sqrt(X.mean_of((X @ W) ** 2))))
+
+    def labels(self, X: Points, result: Result) -> Array:
+        """Return the labels of the two-way split: the scores of the rounded labels, split again."""
+        if X.chunklets.labeled >= 0:
+            return labels_from_known(result.F, X.chunklets)
+        rounded = X.chunklets.assign_labels(kmeans_centered(result.F, X.weights), X.weights)
+        projections = X @ oriented_direction(X, rounded, weights_of(self.penalty, X.shape[1]))[1]
+        return X.chunklets.assign_labels(kmeans_1d(projections, X.weights), X.weights)
+
+    def objective(self, X: Any) -> float:
+        """Return the objective of the split in two, Eq. (9)."""
+        labels = self.labels(X, self.solve(X))
+        return certify_labels(X, labels, 0.0, nu=self.nu, penalty=self.penalty).objective
+
+    def solve(self, X: Any) -> Result:
+        """Solve the relaxation of points at a loose tolerance, within a number of operations; raise at the deadline."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", DegenerateDataWarning)
+            limits: dict[str, Any] = {"max_iter": SPLIT_MAX_ITER, "time_limit": seconds_left()}
+            limits["rtol"] = SPLIT_RTOL if X.shape[1] > len(X) and self.penalty.has_l1 else 0.0
+            result = low_rank(X, self.nu, self.penalty, tol=SPLIT_TOL, callback=StopAfterWork(), **limits)
+        if is_late():
+            raise EarlyExitError(result.status)
+        return result
+
+
+class StopAfterWork:
+    """Callback that stops a solver after a number of operations, which does not depend on the clock."""
+
+    def __init__(self) -> None:
+        self.start, self.last = work_done(), (0, 0.0, 1.0)
+
+    def __call__(self, progress: Progress) -> bool:
+        now = progress.iteration, progress.lower, progress.upper
+        is_new, self.last = now != self.last, now  # the callback may also be called between two iterates
+        return is_new and work_done() - self.start > SPLIT_OPERATIONS
+
+
+def held_out_scores(split: Split, points: Points, untied: Array, rng: np.random.Generator) -> Array:
+    """Return scores (n, K - 1) of the rows by directions fitted without them, averaged over partitions into folds.
+
+    The directions of all folds are rotated to agree with the first.  If one of them is 0, all scores are.
+    """
+    n, d = points.shape
+    scores, first, unit = np.zeros((n, split.n_clusters - 1)), None, units_of(points)
+    n_units = int(unit.max()) + 1
+    for _ in range(N_PARTITIONS if d <= WIDE else N_PARTITIONS_WIDE):
+        fold = rng.permutation(np.arange(n_units) % N_FOLDS)[unit]
+        for k in range(min(N_FOLDS, n_units)):
+            fitted, held_out = fold != k, fold == k
+            X, mean, scale = split.scaled(subset_of(points, fitted))
+            W = split.directions(X)
+            if not W.any(axis=0).all():
+                return np.zeros_like(scores)
+            first = W if first is None else first
+            U, _, Vt = np.linalg.svd(W.T @ first)
+            scores[held_out] += ((untied[held_out] - mean) * scale) @ (W @ (U @ Vt))
+    return scores
+
+
+def units_of(points: Points) -> npt.NDArray[np.intp]:
+    """Return the unit of each point, from 0: points that are linked, unless their labels are known, are one unit."""
+    unit, chunklets = np.arange(len(points)), points.chunklets
+    if chunklets.max_size:
+        known = chunklets.membership == chunklets.labeled
+        unit = np.where(known, chunklets.n_chunklets + unit, chunklets.membership)
+    return np.unique(unit, return_inverse=True)[1]
+
+
+def subset_of(points: Points, mask: npt.NDArray[np.bool_]) -> Points:
+    """Return some of the points, with their weights and constraints."""
+    weights = None if points.weights is None else points.weights[mask] / points.weights[mask].sum()
+    return array_points(points.array()[mask], weights, points.chunklets.subset(mask))
+
+
+def spread_ties(table: Array, rng: np.random.Generator) -> Array:
+    """Return the table with repeated values spread evenly over the cells between the midpoints to their neighbours."""
+    spread = table.copy()
+    for j, column in enumerate(table.T):
+        values, index = np.unique(column, return_inverse=True)
+        if 1 < len(values) <= MAX_UNTIED * len(column):
+            middle = (values[1:] + values[:-1]) / 2.0
+            low, high = np.append(2.0 * values[0] - middle[0], middle), np.append(middle, 2.0 * values[-1] - middle[-1])
+            spread[:, j] = rng.uniform(low[index], high[index])
+    return spread
+
+
+def sample_points(
+    X: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None,
+    constraints: Constraints | None,
+    rng: np.random.Generator,
+) -> Points:
+    """Return the points to be tested: all of positive weight, or a random sample of them."""
+    table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
+    n = table.shape[0] if table.ndim == 2 else 0
+    weights = as_weights(sample_weight, n)
+    mask = np.ones(n, dtype=bool)
+    mask = mask if weights is None else weights.mask.copy()
+    max_rows = int(np.clip(MAX_ENTRIES // max(table.shape[-1], 1), MIN_ROWS, MAX_ROWS))
+    if np.count_nonzero(mask) > max_rows:
+        chosen = rng.choice(np.flatnonzero(mask), max_rows, replace=False)
+        mask = np.isin(np.arange(n), chosen)
+    if not mask.all():
+        rows = np.flatnonzero(mask)
+        table = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+    data = as_data(
+        np.asarray(table_array(table) if hasattr(table, "toarray") or is_chunked(table) else table), warn=False
+    )
+    normalized = None
+    if weights is not None and weights.normalized is not None:
+        normalized = weights.normalized[mask[weights.mask]]
+        normalized = normalized / normalized.sum()
+    return array_points(data, normalized, chunklets_of(constraints, n).subset(mask))
+
+
+# One mode
+
+
+def count_modes(scores: Array, bandwidth: float, grid: Array, weights: Array | None = None) -> int:
+    """Return the number of modes of the Gaussian kernel density estimate on a grid."""
+    kernel = np.exp(-0.5 * ((grid[:, None] - scores) / bandwidth) ** 2)
+    density = kernel.sum(axis=1) if weights is None else kernel @ weights
+    return int(np.sum((density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])))
+
+
+def central_grid(scores: Array, size: int, weights: Array | None = None) -> Array:
+    """Return a grid between the quantiles of the scores between which modes are counted."""
+    order = np.argsort(scores)
+    low, high = (
+        np.quantile(scores, CENTRAL)
+        if weights is None
+        else np.interp(CENTRAL, np.cumsum(weights[order]), scores[order])
+    )
+    return np.linspace(low, high, size)
+
+
+def critical_bandwidth(scores: Array, weights: Array | None = None) -> float:
+    """Return the smallest bandwidth at which the kernel density estimate of scores has one mode; 0 if all are equal.
+
+    Source: Silverman (1981); by bisection between .02 and 1.5 standard deviations.
+    """
+    deviation = float(np.sqrt(mean_of((scores - mean_of(scores, weights)) ** 2, weights)))
+    low, high = 0.02 * deviation, 1.5 * deviation
+    if deviation == 0.0:
+        return 0.0
+    grid = central_grid(scores, 120, weights)
+    for _ in range(12):
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if count_modes(scores, middle, grid, weights) <= 1 else (middle, high)
+    return high
+
+
+def unimodal_density(width: Array, share: Array) -> Array:
+    """Return the unimodal histogram heights of largest likelihood, for cells of these widths and shares, sum 1."""
+    height, best = share / width, share
+    largest = -np.inf
+    for mode in range(len(height)):
+        rising = isotonic_regression(height[: mode + 1], weights=width[: mode + 1]).x
+        falling = isotonic_regression(height[mode:], weights=width[mode:], increasing=False).x
+        found = np.concatenate([rising[:-1], [max(rising[-1], falling[0])], falling[1:]])
+        found = found / (found @ width)
+        likelihood = float(share @ np.log(np.maximum(found, 1e-300)))
+        if likelihood > largest:
+            best, largest = found, likelihood
+    return best
+
+
+def pvalue_of_one_mode(scores: Array, bandwidth: float, weights: Array | None, rng: np.random.Generator) -> float:
+    """Return the p-value of the critical bandwidth among samples from the unimodal density nearest to the scores.
+
+    A sample counts if it has several modes at that bandwidth.  The test stops after ten such samples.
+    """
+    if bandwidth == 0.0:
+        return 1.0
+    order = np.argsort(scores)
+    ordered, p = scores[order], np.full(len(scores), 1.0 / len(scores)) if weights is None else weights[order]
+    below = np.append(0.0, np.cumsum(p))[:-1]  # share of the scores below each
+    size = round(float(1.0 / np.sum(p**2)))
+    n_cells = max(4, round(size / round(size**0.5)))
+    ends = np.unique(np.searchsorted(below, np.linspace(0.0, below[-1], n_cells + 1) * (1.0 - 1e-12)))
+    edges = ordered[ends]
+    width = np.maximum(np.diff(edges), 1e-9 * (ordered[-1] - ordered[0]))
+    quantiles = np.append(0.0, np.cumsum(unimodal_density(width, np.diff(below[ends]) / below[-1]) * width))
+    exceeding = 0
+    for drawn in range(1, N_DRAWS + 1):
+        sample = np.interp(rng.random(size), quantiles / quantiles[-1], edges)
+        exceeding += count_modes(sample, bandwidth, central_grid(sample, 80)) > 1
+        if exceeding == MAX_EXCEEDANCES:
+            return exceeding / drawn
+    return (1 + exceeding) / (1 + N_DRAWS)
+
+
+# Null tables
 
 
 NullSampler = Callable[[np.random.Generator], Array]
@@ -35,11 +448,11 @@ NullSampler = Callable[[np.random.Generator], Array]
 
 def permute_columns(X: Array, groups: FeatureGroups) -> NullSampler:
     """Return a sampler of tables whose columns, or feature groups, are permuted independently."""
-    if groups.are_single:
-        return lambda rng: rng.permuted(X, axis=0)
     parts = [np.flatnonzero(groups.labels == g) for g in range(len(groups.names))]
 
     def draw(rng: np.random.Generator) -> Array:
+        if groups.are_single:
+            return rng.permuted(X, axis=0)
         drawn = np.empty_like(X)
         for part in parts:
             drawn[:, part] = X[np.ix_(rng.permutation(len(X)), part)]
@@ -62,230 +475,22 @@ def rotate_points(X: Array, _groups: FeatureGroups) -> NullSampler:
     return draw
 
 
-@dataclass(frozen=True)
-class NullModel:
-    """Null model: the sampler of null tables, its description, and the conclusion if it is not rejected."""
-
-    make_sampler: Callable[[Array, FeatureGroups], NullSampler]
-    description: str
-    conclusion: str
+NULL_MODELS = (permute_columns, rotate_points)
 
 
-NULL_MODELS = {
-    "columns": NullModel(
-        permute_columns,
-        "independent columns",
-        "this cost is no evidence of groups",
-    ),
-    "covariance": NullModel(
-        rotate_points,
-        "single Gaussian cloud",
-        "the correlations alone explain it",
-    ),
-}
+def costs_less(
+    split: Split, points: Points, null: Callable[[Array, FeatureGroups], NullSampler], rng: np.random.Generator
+) -> bool:
+    """Return whether the split in two of the points costs less than those of all null tables.
 
-
-@dataclass(frozen=True)
-class StructureTest:
-    """Result of `structure_test`: the cost of a table's two-way split and the costs of the null tables.
-
-    Attributes
-    ----------
-    null : {"columns", "covariance"}
-        Null model, see `structure_test`.
-    statistic : float
-        Cost of the two-way split, Eq. (9), found at a loose tolerance; lower is better.
-    null_distribution : tuple of float
-        Costs of the null tables.
-    n_points : int
-        Number of rows tested: all, or a random subsample.
-    seconds : float
-        Run time in seconds.
+    Of points that are linked the first stands for all, without constraints and weights.
     """
-
-    null: str
-    statistic: float
-    null_distribution: tuple[float, ...]
-    n_points: int
-    seconds: float
-
-    @property
-    def n_as_extreme(self) -> int:
-        """Number of null tables with a cost as low as the table, including ties."""
-        return int(np.count_nonzero(np.asarray(self.null_distribution) <= self.statistic * (1.0 + TIE_RTOL)))
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value (1 + n_as_extreme) / (1 + n_resamples), valid for any number of null tables."""
-        return (1 + self.n_as_extreme) / (1 + len(self.null_distribution))
-
-    @property
-    def resolution(self) -> float:
-        """The smallest attainable p-value for this number of null tables."""
-        return 1.0 / (1 + len(self.null_distribution))
-
-    @property
-    def not_rejected(self) -> bool:
-        """Whether the null model is retained: at least nine null tables and a p-value above 0.05."""
-        return (
-            self.n_as_extreme > 0 and self.pvalue > SIGNIFICANCE_LEVEL and len(self.null_distribution) >= MIN_RESAMPLES
-        )
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the null model is rejected: a p-value of at most 0.05."""
-        return self.pvalue <= SIGNIFICANCE_LEVEL
-
-    def __str__(self) -> str:
-        null, n_resamples = NULL_MODELS[self.null], len(self.null_distribution)
-        if n_resamples == 0:
-            return "Structure test: not tested, because the time limit was reached."
-        p = f"p = {self.pvalue:.2g}"
-        if self.not_rejected:
-            return (
-                f"Structure test, {null.description}: {self.n_as_extreme} of {n_resamples} null tables reach this cost "
-                f"({p}): {null.conclusion}."
-            )
-        message = f"{null.description}: {self.n_as_extreme or '0'} of {n_resamples} null tables reach this cost ({p}"
-        smallest = ", the smallest attainable" if self.n_as_extreme == 0 else ""
-        hint = "" if self.rejected else "; inconclusive: more null tables, and more time, are needed"
-        return f"Structure test, {message}{smallest}{hint})."
-
-
-def structure_test(
-    X: npt.ArrayLike,
-    *,
-    nu: float = 1.0,
-    penalty: Penalty | None = None,
-    null: str = "columns",
-    n_resamples: int = DEFAULT_RESAMPLES,
-    standardize: bool = True,
-    time_limit: float | None = None,
-    rng: np.random.Generator | int = 0,
-) -> StructureTest:
-    r"""Test whether a table splits in two at a lower cost than null tables without group structure.
-
-    The table and B null tables drawn from it are split as by `DiffracClustering`, at a loose tolerance, and their
-    costs, Eq. (9), are compared.  Under the null model all these tables are exchangeable, so
-    :math:`(1 + \#\{\text{null cost} \le \text{cost of the table}\}) / (1 + B)` is a valid p-value for any B.  (The
-    value of the relaxation is also a valid statistic, but less informative: with many independent columns it is small,
-    attained by a V of high rank.)  The two null models answer two questions.
-
-    - "columns": each column is permuted independently.  Are the columns dependent at all?  Valid for independent
-      columns with any distributions.  If the penalty has feature groups, each group is permuted as a whole: are the
-      groups dependent?
-    - "covariance": the points are rotated at random about their mean, QX with Q orthogonal, which preserves X'X.  Do
-      the points form two groups more clearly than a Gaussian cloud with the same correlations?  Valid for Gaussian
-      points with any covariance, also with more columns than rows; conservative for heavy tails.
-
-    Source: Langsrud (2005), Rotation tests; Phipson and Smyth (2010) for the p-value.
-
-    Parameters
-    ----------
-    X : (n, d) array, data frame or sparse matrix
-        Data.  A table with more than 50 000 entries is subsampled to that size, with at least 500 rows.
-    nu : float
-        Weight of the imbalance, in (0, 1].
-    penalty : Penalty, optional
-        Penalty, by default a ridge of 0.3, as in `DiffracClustering`; its groups and signs apply to all null tables.
-    null : {"columns", "covariance"}
-        Null model.
-    n_resamples : int
-        Number B of null tables; the smallest attainable p-value is 1 / (1 + n_resamples).
-    standardize : bool
-        Whether the columns are scaled to unit variance first.
-    time_limit : float, optional
-        Time limit in seconds; it reduces the number of null tables, to 0 if the table itself takes longer.
-    rng : int or numpy.random.Generator
-        Random number generator, or its seed.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is invalid; the message names the value and the remedy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> noise = np.random.default_rng(0).standard_normal((60, 4))
-    >>> structure_test(noise).not_rejected
-    True
-    """
-    null_model, count = NULL_MODELS[one_of(null, "null", NULL_MODELS)], positive_int(n_resamples, "n_resamples")
-    nu, timer, generator = in_unit_interval(nu, "nu"), Timer(time_limit), as_generator(rng)
-    penalty = Penalty(ridge=0.3) if penalty is None else penalty
-    table = sample_rows(X, generator)
-    data = as_data(table, warn=False)
-    data = standardize_columns(data) if standardize else data
-    with time_limited(timer.deadline):
-        statistic = split_objective(data, nu, penalty, timer)
-        null_distribution: list[float] = []
-        sampler = null_model.make_sampler(data, penalty.feature_groups(data.shape[1]))
-        while statistic is not None and len(null_distribution) < count:
-            objective = split_objective(sampler(generator), nu, penalty, timer)
-            if objective is None:
-                break
-            null_distribution.append(objective)
-    return StructureTest(
-        null, 1.0 if statistic is None else statistic, tuple(null_distribution), len(data), timer.elapsed
-    )
-
-
-def applicable_nulls(d: int) -> tuple[str, ...]:
-    """Return the null models for d columns or groups; a single one cannot be dependent on others."""
-    return ("columns", "covariance") if d > 1 else ("covariance",)
-
-
-def find_not_rejected(tests: Sequence[StructureTest]) -> StructureTest | None:
-    """Return the first test if it is not rejected and no other test of `applicable_nulls` is; None otherwise."""
-    return tests[0] if tests and tests[0].not_rejected and not any(test.rejected for test in tests) else None
-
-
-def select_informative(tests: Sequence[StructureTest]) -> list[StructureTest]:
-    """Return the tests, without those not rejected if the stricter covariance null is rejected."""
-    decisive = [test for test in tests if test.null == "covariance" and test.rejected]
-    return [test for test in tests if test.rejected or not decisive]
-
-
-def sample_rows(X: npt.ArrayLike, rng: np.random.Generator) -> Array:
-    """Return the rows to be tested, as an array."""
-    table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
-    if table.ndim == 2:
-        max_rows = max(MIN_ROWS, MAX_ENTRIES // max(table.shape[1], 1))
-        if len(rows := np.arange(table.shape[0])) > max_rows:
-            chosen = np.sort(rng.choice(rows, max_rows, replace=False))
-            table = table.iloc[chosen] if hasattr(table, "iloc") else table[chosen]
-    return np.asarray(table_array(table) if hasattr(table, "toarray") or is_chunked(table) else table)
-
-
-def split_objective(X: Array, nu: float, penalty: Penalty, timer: Timer) -> float | None:
-    """Return the cost of the split along the direction of the rounded labels, None after the time limit.
-
-    A certificate that takes longer than the iterations is stopped; the split is that of its primal point.
-    """
-    if timer.is_over:
-        return None
-    wide = X.shape[1] > len(X) and penalty.has_l1
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", DegenerateDataWarning)
-        result = low_rank(
-            X, nu, penalty, tol=SPLIT_TOL, rtol=SPLIT_RTOL if wide else 0.0, max_iter=SPLIT_MAX_ITER,
-            time_limit=timer.time_left, callback=StopLongCertificate(),
-        )  # fmt: skip
-        rounded = certify_labels(X, kmeans_centered(result.F), 0.0, nu=nu, penalty=penalty)
-        split = kmeans_1d(X @ rounded.v)
-        found = certify_labels(X, split, 0.0, nu=nu, penalty=penalty)
-    return None if timer.is_over else found.objective
-
-
-class StopLongCertificate:
-    """Callback that stops the solver if a certificate takes longer than the iterations before it."""
-
-    def __init__(self) -> None:
-        self.last = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
-
-    def __call__(self, progress: Progress) -> bool:
-        if progress.iteration != self.last.iteration:
-            self.last = progress
-        max_seconds = max(MAX_CERTIFICATE_SECONDS, 3.0 * self.last.seconds)
-        return self.last.iteration > 0 and progress.seconds - self.last.seconds > max_seconds
+    groups = split.penalty.feature_groups(points.shape[1])
+    if points.chunklets.max_size:
+        points = array_points(points.array()[np.unique(units_of(points), return_index=True)[1]])
+    if null is permute_columns and len(groups.names) == 1:  # there are no other columns on which one could depend
+        return True
+    X = split.scaled(points)[0]
+    objective, draw = split.objective(X), null(X.array(), groups)
+    tables = (array_points(draw(rng), X.weights, X.chunklets) for _ in range(N_NULL_TABLES))
+    return all(split.objective(table) > objective * (1.0 + COST_RTOL) for table in tables)

@@ -12,7 +12,7 @@ from sklearn.base import ClusterMixin
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.comparison.structure import StructureTest, applicable_nulls, find_not_rejected, structure_test
+from diffrac_cvx.comparison.structure import structure_test
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import (
     AffineClusterer,
@@ -60,13 +60,9 @@ from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
 
-MAX_REFINEMENTS = 100  # alternations of directions and splits
+MAX_ALTERNATIONS = 100  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
-STRUCTURE_RESAMPLES, STRUCTURE_SECONDS, STRUCTURE_TIME_FRACTION = (
-    19,
-    2.0,
-    0.3,
-)  # of both tests together; the fraction is of the time limit
+STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 KMEANS_N_INIT = 10  # for more than two clusters
 CLUSTERING_STRATEGIES = ("together", "splits")
 
@@ -79,9 +75,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     .. math::
         \min_v\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \Gamma(v v^\top),
 
-    and splits the projections onto it by exact 2-means.  The model is an affine function, and ``predict`` on the
-    training data returns ``labels_``.  The last split is one step of Eq. (2) from the rounded labels: it may move
-    points, and usually, but not always, reduces ``label_gap_``, the optimality gap in Eq. (9).
+    and alternates between labels and their direction while Eq. (9) decreases.  It does the same from the split of the
+    projections by exact 2-means, and keeps the labels of least objective: it never exceeds that of the rounding.  The
+    model is an affine function, and ``predict`` on the training data returns ``labels_``, unless there are constraints.
 
     For more than two clusters the relaxation is the same, see `certify_clusters`.  The strategy "together" runs k-means
     on the rows of X V^(1/2), then alternates between affine functions fitted to the clusters and k-means on the fitted
@@ -107,8 +103,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         "auto" is "low_rank"; the last two use CVXPY.  ``registry.SOLVERS`` lists them.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
         Rounding of the relaxation for two clusters.
-    refine : bool
-        If True, directions and two-way splits alternate until the labels are a fixed point.
     n_clusters : int
         Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.
     strategy : {"together", "splits"}
@@ -135,10 +129,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Seed of the rounding "goemans_williamson" and of k-means for more than two clusters; nothing else is random.
         With None the seed depends on NumPy's global random state, which is not changed.
     test_structure : bool
-        If True, `fit` also tests for group structure (`structure_test`, at most 19 null data sets per null model, at
-        most two seconds) and for stability: with a tolerance ten times larger or, for more than two clusters, other
-        random initialisations.  Failed tests are added to ``diagnostics_``.  The structure test ignores constraints and
-        is not reported with them; sample weights are not supported.
+        If True, `fit` also tests for group structure (`structure_test`, in at most half of the time limit) and for
+        stability: with a tolerance ten times larger or, for more than two clusters, other random initialisations.
+        The verdict "none" and unstable clusters are added to ``diagnostics_``.
     prove : bool
         If True, `optimal_labels` then searches for the labels of least objective, until they are certified optimal to
         within ``tol`` or the time limit, and the better ones of both are ``labels_``.  For two clusters only.
@@ -173,9 +166,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     diagnostics_ : tuple of Diagnostic
         Warnings that the clusters may not be meaningful (one cluster, a tiny cluster, too few points, ...).
-    structure_ : tuple of StructureTest
-        With ``test_structure``: the tests against independently permuted columns (if there are several) and against one
-        Gaussian cloud.
+    structure_ : StructureTest
+        With ``test_structure``: the result of `structure_test`.
     optimal_ : OptimalLabels
         With ``prove``: the result of the search.  Its certificate, if any, is in the units of X: `check_certificate`
         verifies it on the table given to `fit`.  ``lower_bound_`` is then the bound of the search on Eq. (9).
@@ -217,7 +209,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         nonnegative: Any = None,
         solver: str = "auto",
         rounding: str = "kmeans_centered",
-        refine: bool = False,
         tol: float = 1e-4,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -233,7 +224,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
         self.n_clusters, self.strategy, self.verbose = n_clusters, strategy, verbose
         self.test_structure, self.prove = test_structure, prove
-        self.solver, self.rounding, self.refine = solver, rounding, refine
+        self.solver, self.rounding = solver, rounding
         self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
         self.standardize, self.random_state = standardize, random_state
 
@@ -281,7 +272,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Fit the directions and clusters; after the time limit only short, necessary steps are computed."""
         one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
         one_of(self.strategy, "strategy", CLUSTERING_STRATEGIES)
-        require_flag(self.refine, "refine")
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
         K = positive_int(self.n_clusters, "n_clusters")
@@ -298,8 +288,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if self.prove and K != 2:
             raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
         weights = as_weights(sample_weight, table.shape[0], min_positive=max(K, 2))
-        if self.test_structure and weights is not None:
-            raise ParameterError("test_structure = True does not support sample_weight; omit one of them")
         plain = K == 2 and weights is None and not chunklets.max_size
         given = table if plain and self._is_streamed(table) else table_array(table)
         return self._fit_points(table, given, self._scale(given, weights, constraints), weights, constraints)
@@ -315,7 +303,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Fit the directions and clusters of a checked table, given as an array unless it is streamed."""
         K = int(self.n_clusters)
         if self.test_structure:
-            self.structure_ = self._test_structure(given)
+            limit = None if seconds_left() is None else STRUCTURE_TIME_FRACTION * (seconds_left() or 0.0)
+            self.structure_ = structure_test(
+                given, nu=self.nu, penalty=self._penalty, n_clusters=K, standardize=self.standardize, time_limit=limit,
+                sample_weight=None if weights is None else weights.of_all(), constraints=constraints,
+            )  # fmt: skip
         if K > 2 and self.strategy == "splits":
             self._split_repeatedly(rows_with_weight(given, weights), data, K)
         else:
@@ -343,7 +335,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         options["names"] = getattr(self, "feature_names_in_", None)
         self.diagnostics_ = find_diagnostics(data.X, labels, self.result_, **options) if K > 1 else ()
         if self.test_structure and K > 1:
-            self.diagnostics_ = (*self._structure_diagnostics(given, data, constraints), *self.diagnostics_)
+            self.diagnostics_ = (*self._structure_diagnostics(given, data, weights, constraints), *self.diagnostics_)
         for diagnostic in self.diagnostics_ if K > 1 else (ONE_CLUSTER_REQUESTED,):
             warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=4)
         if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
@@ -389,24 +381,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if weights is not None and weights.has_zeros and constraints is None:
             self.labels_ = np.where(weights.mask, self.labels_, self._decide(table) > 0.0).astype(np.int64)
 
-    def _test_structure(self, given: Any) -> tuple[StructureTest, ...]:
-        """Return the structure tests, within a fraction of the time limit."""
-        options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "standardize": self.standardize}
-        timer = Timer(min(STRUCTURE_SECONDS, STRUCTURE_TIME_FRACTION * (seconds_left() or np.inf)))
-        nulls = applicable_nulls(len(self._penalty.feature_groups(given.shape[1]).names))
-        return tuple(
-            structure_test(
-                given, null=null, n_resamples=STRUCTURE_RESAMPLES, time_limit=timer.split(len(nulls) - k), **options
-            )
-            for k, null in enumerate(nulls)
-        )
-
     def _structure_diagnostics(
-        self, given: Any, data: ScaledTable, constraints: Constraints | None
+        self, given: Any, data: ScaledTable, weights: PointWeights | None, constraints: Constraints | None
     ) -> tuple[Diagnostic, ...]:
         """Return the warnings of the structure test and of the test for stability."""
-        unstructured = find_not_rejected(self.structure_)
-        found = [] if unstructured is None or data.X.chunklets.max_size else [no_structure(str(unstructured))]
+        found = [no_structure(str(self.structure_))] if self.structure_.verdict == "none" else []
         ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
         if not ended or is_late() or data.X.unread_bytes:
             return tuple(found)
@@ -421,7 +400,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         other = type(self)(**{**self.get_params(), **changed})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            other.fit(given, constraints=constraints)
+            other.fit(given, sample_weight=None if weights is None else weights.of_all(), constraints=constraints)
         words = "a tolerance ten times larger" if self.n_clusters == 2 else "other random initialisations"
         diagnostic = unstable(words, adjusted_rand_score(self.labels_, other.labels_))
         return (*found, *([] if diagnostic is None else [diagnostic]))
@@ -461,14 +440,21 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def _affine_function(self, data: ScaledTable, result: Result) -> tuple[Array, float]:
         """Return coef and intercept of the affine function that splits points in two."""
-        if has_labels(data.X):
-            labels = labels_from_known(result.F, data.X.chunklets)
+        X, pair_penalty = data.X, weights_of(self._penalty, data.X.shape[1])
+        if has_labels(X):  # least squares on the labels
+            labels = labels_from_known(result.F, X.chunklets)
+            intercept = float(X.mean_of(labels))
+            v = best_direction(X, labels - intercept, pair_penalty)
         else:
-            labels = self._round(result.factor, data.X.weights)
-            labels = data.X.chunklets.assign_labels(labels, data.X.weights)
-        v, least = self._find_direction(data.X, labels)
+            rounded = X.chunklets.assign_labels(self._round(result.factor, X.weights), X.weights)
+            projections = X @ oriented_direction(X, rounded, pair_penalty)[1]
+            split = X.chunklets.assign_labels(projections - threshold(projections, X.weights), X.weights)
+            found = [alternate(X, labels, float(self.nu), pair_penalty) for labels in (rounded, split)]
+            v, intercept, _ = min(found, key=lambda one: one[2])
+            if pair_penalty.is_even and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
+                v, intercept = 0.0 - v, -intercept
         coef = v * data.inverse_scale
-        return coef, -float(np.dot(coef, data.mean)) - least
+        return coef, intercept - float(np.dot(coef, data.mean))
 
     def _is_streamed(self, X: Any) -> bool:
         """Return whether a table is streamed; CVXPY needs arrays."""
@@ -492,28 +478,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             return function(F) if weights is None else function(F, weights)
         return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), sample_weight=weights)
 
-    def _find_direction(self, X: Points, labels: Array) -> tuple[Array, float]:
-        """Return the direction of labels and its threshold; with ``refine``, after alternating with splits."""
-        weights = weights_of(self._penalty, X.shape[1])
-        labels, v = self._orient(X, labels, weights)
-        for _ in range(MAX_REFINEMENTS if self.refine else 0):
-            if is_late():
-                break
-            split = X.chunklets.assign_labels(X @ v - find_threshold(X, v, labels), X.weights)
-            if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
-                break
-            labels, v = self._orient(X, split, weights)
-        free = not has_labels(X) and weights.is_even
-        if free and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
-            v = 0.0 - v
-        return v, find_threshold(X, v, labels)
-
-    def _orient(self, X: Points, labels: Array, weights: PairPenalty) -> tuple[Array, Array]:
-        """Return labels and their direction; without known labels, the labels may be flipped."""
-        if has_labels(X):
-            return labels, best_direction(X, labels - X.mean_of(labels), weights)
-        return oriented_direction(X, labels, weights)
-
 
 def scale_to_unit_scores(coef: Array, X: Points, *, center: bool) -> Array:
     """Return coefficients (K, d) per standard deviation, rescaled so that the scores have standard deviation 1."""
@@ -527,11 +491,25 @@ def has_labels(X: Points) -> bool:
     return X.chunklets.labeled >= 0
 
 
-def find_threshold(X: Points, v: Array, labels: Array) -> float:
-    """Return the threshold of label 1: by least squares if some labels are known, otherwise by 2-means."""
-    if has_labels(X):
-        return -float(X.mean_of(labels))
-    return threshold(X @ v, X.weights)
+def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) -> tuple[Array, float, float]:
+    r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
+
+    At the direction v of labels of mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and the signs of
+    Xv + (1 - nu) m never increase it.  The last labels are the signs of the affine function that is returned.  Labels
+    that would all be equal are not taken: then, and in one step after the deadline, the threshold is that of 2-means.
+    """
+    for _ in range(MAX_ALTERNATIONS):
+        labels, v = oriented_direction(X, labels, pair_penalty)
+        projections, mean = X @ v, float(X.mean_of(labels))
+        intercept = (1.0 - nu) * mean
+        changed = X.chunklets.assign_labels(projections + intercept, X.weights)
+        if np.array_equal(changed, labels) or not np.ptp(changed) or is_late():
+            break
+        labels = changed
+    if not np.ptp(changed):
+        intercept = -threshold(projections, X.weights)
+    product = float(X.mean_of(labels * projections))
+    return v, intercept, 1.0 - (1.0 - nu) * mean**2 - product
 
 
 def require_applicable(chunklets: Chunklets, n_clusters: int, strategy: str) -> None:

@@ -1,63 +1,70 @@
-"""Display of structure tests: the cost of a table's two-way split compared with the costs of null tables."""
+"""Display of a structure test: the scores of the rows that did not choose the direction of the split."""
 
 from typing import Any, Self
 
 import numpy as np
 
-from diffrac_cvx.comparison.structure import NULL_MODELS, StructureTest
+from diffrac_cvx.comparison.structure import StructureTest
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import ACCENT, Axes, Display, line_style, short_legend
+from diffrac_cvx.plotting.canvas import ACCENT, PALE, Axes, Display, short_legend
 
-JITTER = 0.16  # half the height over which the marks of one null model are spread
+MIN_CELLS, MAX_CELLS = 10, 40  # of the histogram
 
 
 class StructureDisplay(Display):
-    """Display of the costs of null tables, with one row of marks for each null model, and of the cost of the table.
+    """Display of the scores of a structure test: a histogram, and their density estimate with one mode.
+
+    A gap between groups is where the histogram is far below the curve.
 
     Parameters
     ----------
-    tests : sequence of StructureTest
-        Tests of the same table.
+    test : StructureTest
+        Test of a table.
 
     Attributes
     ----------
-    null_lines_ : list of Line2D
-        One for each test.
-    value_line_ : Line2D
+    bars_ : BarContainer
+        Histogram of the scores, as a density.
+    line_ : Line2D
+        Gaussian kernel density estimate at the critical bandwidth, the smallest with one mode.
     legend_ : Legend
     """
 
-    def __init__(self, *tests: StructureTest) -> None:
-        if not tests:
-            raise DataError("StructureDisplay needs at least one test")
-        self.tests = tests
+    def __init__(self, test: StructureTest) -> None:
+        if test.bandwidth == 0.0:
+            raise DataError("The test has no scores. Test again without a time limit, or with a smaller penalty.")
+        self.test = test
 
     @classmethod
-    def from_tests(cls, *tests: StructureTest) -> Self:
-        """Return the display of tests of one table, from `structure_test` or ``structure_`` of an estimator."""
-        return cls(*tests)
+    def from_test(cls, test: StructureTest) -> Self:
+        """Return the display of a test, from `structure_test` or ``structure_`` of an estimator."""
+        return cls(test)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw a mark for each null table, and a vertical line at the cost of the table.
+        """Draw the histogram of the scores and their density estimate.
 
         Parameters
         ----------
         ax : Axes, optional
             By default those of a new figure.
         **kwargs
-            Passed to ``Axes.plot``.
+            Passed to ``Axes.bar``.
         """
         (ax,) = self._open(ax)
-        self.null_lines_: list[Any] = []
-        for row, test in enumerate(self.tests):
-            heights = row + JITTER * np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], len(test.null_distribution))
-            style = line_style(2 * row, kwargs, linestyle="none", alpha=0.7)
-            self.null_lines_ += ax.plot(test.null_distribution, heights, **style)
-        statistic = self.tests[0].statistic
-        self.value_line_ = ax.axvline(statistic, color=ACCENT, lw=1.5, label="this table")
-        titles = [f"{NULL_MODELS[test.null].description}\np = {test.pvalue:.2g}" for test in self.tests]
-        ax.set_yticks(range(len(self.tests)), titles)
-        ax.set_ylim(len(self.tests) - 0.5, -0.5)
-        ax.set_xlabel("cost of the two-way split (lower is better)")
-        self.legend_ = short_legend(ax, [self.value_line_], fontsize="small")
+        scores, bandwidth = self.test.scores, self.test.bandwidth
+        n_cells = int(np.clip(2.0 * len(scores) ** 0.5, MIN_CELLS, MAX_CELLS))
+        style: dict[str, Any] = {
+            "width": np.ptp(scores) / n_cells,
+            "align": "edge",
+            "color": PALE,
+            "label": "rows left out",
+        } | kwargs
+        density, edges = np.histogram(scores, n_cells, density=True)
+        self.bars_ = ax.bar(edges[:-1], density, **style)
+        at = np.linspace(scores.min(), scores.max(), 300)
+        kernel = np.exp(-0.5 * ((at[:, None] - scores) / bandwidth) ** 2) / (bandwidth * (2.0 * np.pi) ** 0.5)
+        (self.line_,) = ax.plot(at, kernel.mean(axis=1), color=ACCENT, lw=1.5, label="smoothed to one mode")
+        ax.set_xlabel(f"score along the split (p = {self.test.pvalue:.2g}: {self.test.verdict})")
+        ax.set_ylabel("density")
+        self.legend_ = short_legend(ax, [self.bars_, self.line_], fontsize="small")
         return self

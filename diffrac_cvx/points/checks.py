@@ -102,6 +102,12 @@ class PointWeights:
         """Whether some weights are zero."""
         return not self.mask.all()
 
+    def of_all(self) -> Array:
+        """Return the weights of all n points, shape (n,)."""
+        weights = np.zeros(len(self.mask))
+        weights[self.mask] = 1.0 if self.normalized is None else self.normalized
+        return weights
+
 
 def _checked_weights(sample_weight: npt.ArrayLike, n: int, min_positive: int) -> Array:
     """Return the weights of n points as finite numbers >= 0, at least min_positive of them > 0."""

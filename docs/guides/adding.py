@@ -327,9 +327,9 @@ assert list(species) == [1, 1, -1, -1]
 # An experiment
 # -------------
 # An experiment consists of the cells, a function that measures one cell, a function that plots the table, and
-# the claims drawn from it. Its command runs the cells in processes of one thread each, resumes after an
-# interruption, and writes the table, the figure and the claims. The seed of a cell depends on the cell alone. The file below
-# contains all of it; a larger one is a folder with ``cells.py``, ``plot.py`` and ``claims.py``.
+# the findings: tables with a caption, and rules that give a verdict on them. Its command runs the cells in processes of one
+# thread each, resumes after an interruption, and writes the table, the figure and the findings. The seed of a cell depends on
+# the cell alone. The file below contains all of it; a larger one is a folder with ``cells.py``, ``plot.py`` and ``findings.py``.
 
 FILE = '''
 """Error of the relaxation without a penalty against the noise on the labels."""
@@ -338,7 +338,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
-from experiments.harness import STYLE, Experiment, Finding, run, save, with_band
+from experiments.harness import STYLE, Experiment, run, save, with_band
+from experiments.harness.findings import Finding, Rule, tabulate
 
 
 def cells_of(grid):
@@ -363,17 +364,20 @@ def draw(table, stem):
         save(figure, stem)
 
 
-def claims(table):
-    mean = table.groupby("noise")["error"].mean()
-    return [
-        Finding(
-            "how the error grows with the noise",
-            ", ".join(f"{error:.2f} at {noise:g}" for noise, error in mean.items()) + ".",
-        )
-    ]
+GROWTH = Rule(
+    "the error grows with the noise",
+    "agrees if the mean grows at every step, in part if its last value is above the first",
+    lambda table: table["error"].is_monotonic_increasing,
+    lambda table: table["error"].iloc[-1] > table["error"].iloc[0],
+)
 
 
-EXPERIMENT = Experiment("noise", cells_of, measure, draw, claims)
+def findings(table):
+    means = tabulate(table, ["noise"], {"error": lambda rows: rows["error"].mean()})
+    return [Finding("Mean error by the noise", means, [GROWTH])]
+
+
+EXPERIMENT = Experiment("noise", cells_of, measure, draw, findings)
 '''
 
 import contextlib
@@ -397,5 +401,5 @@ assert status == 0
 # %%
 # Inside the project: a folder in ``experiments/`` whose ``experiment.py`` has the ``EXPERIMENT``, which ``make NAME`` and
 # ``python -m experiments NAME`` then run, its description in the ``Makefile``, and its name in
-# ``experiments/harness/reproduction.py``.  A result on a statement of the paper is a ``Claim`` that names the statement, with a
-# verdict by a rule that can fail (``judge``), and a test of that rule on an artificial table for each verdict.
+# ``experiments/harness/reproduction.py``.  A result on a statement of the paper is a ``Rule`` that names the statement, over the
+# table of a ``Finding``; ``tests/experiments/rule_tables`` has tables on which it agrees, agrees in part and differs.

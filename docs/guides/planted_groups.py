@@ -110,7 +110,7 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
 #
 # .. include:: ../groups_picture.inc
 #
-# Bars are 95 % intervals, Wilson's for proportions and bootstrap intervals for means. In (f) s is the number of planted groups; triangles are
+# Bars are 95 % intervals, Wilson's for proportions and Student's for means. In (f) s is the number of planted groups; triangles are
 # parts each 0.6 of the one before, and diamonds, beside the dots, have a ridge of 0.3.
 #
 # .. include:: ../groups_findings.inc

@@ -11,7 +11,7 @@ display                      shows                                              
 `plotting.BracketDisplay`    certified bounds over time                                   results
 `plotting.SearchDisplay`     bounds of the search for optimal labels over time            `optimal_labels`
 `plotting.SpectrumDisplay`   eigenvalues of Y and V                                       a result
-`plotting.StructureDisplay`  the cost of a split and the costs of null data               `structure_test`
+`plotting.StructureDisplay`  scores of rows that did not choose the direction of a split  `structure_test`
 `plotting.DirectionDisplay`  coefficients of the direction                                a result, an estimator
 `plotting.ProjectionDisplay` labels along the direction                                   labels, an estimator
 `plotting.PathDisplay`       coefficients, value and error along nu or lambda             data, a path

@@ -37,9 +37,9 @@ for k in (0, 10, 20, 30, 40, 50):
 # ------------
 # .. begin theorem
 #
-# Let :math:`\gamma_k = k / (2^{53} - k)`; the unit roundoff is :math:`2^{-53}`. A sum of k products is computed up to
-# :math:`\gamma_k` times the sum of their absolute values, in any order of summation (Higham, *Accuracy and Stability of
-# Numerical Algorithms*, 2002, section 3.1).
+# Let :math:`\gamma_k = k / (2^{53} - k)` for :math:`k < 2^{53}`; the unit roundoff is :math:`2^{-53}`. If nothing overflows or
+# underflows, which is assumed throughout, a sum of k products is computed up to :math:`\gamma_k` times the sum of their absolute
+# values, in any order of summation (Higham, *Accuracy and Stability of Numerical Algorithms*, 2002, section 3.1).
 #
 # **Units and centring.** Columns are brought to comparable size by powers of two, which rounds nothing. The mean of a column is
 # subtracted three times. A subtraction of two doubles is correctly rounded, so an entry is off by at most a few units in its own last
@@ -51,7 +51,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # some C with this part, :math:`M = \tfrac1n X^\top \mathrm{Diag}(u) X`. A set E of coordinates is eliminated: all of them, those
 # without an l1 weight, or a working set. N are the others.
 #
-# *Theorem.* Let :math:`h_j^2 = t (A + \mathrm{Diag}(c)^2)_{jj} + M_{jj}`, k the number of terms of a sum over the rows, and
+# *Theorem.* Let every index of γ below be less than :math:`2^{53}`, :math:`h_j^2 = t (A + \mathrm{Diag}(c)^2)_{jj} + M_{jj}`, k the number of terms of a sum over the rows, and
 #
 # .. math::
 #

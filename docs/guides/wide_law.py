@@ -139,7 +139,7 @@ gives a rule for ``lam``.
 # %%
 # An instance
 # -----------
-# Theorem 3 on one table, with κ from an interior point.
+# Statement 3, which is Theorem 4 of the companion note (:doc:`/note`), on one table, with κ from an interior point.
 
 import cvxpy as cp
 import numpy as np

@@ -1,4 +1,4 @@
-"""Building blocks of an experiment: cells, rows, figure, claims, and the command that runs them."""
+"""Building blocks of an experiment: cells, rows, figure, findings, and the command that runs them."""
 
 from experiments.harness.claims import Claim, Finding, judge
 from experiments.harness.command import Experiment, Oracle, Outcome, run

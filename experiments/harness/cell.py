@@ -1,5 +1,6 @@
 """Measure one cell of a sweep in another process, within limits; a crash becomes a row with a reason."""
 
+import os
 import traceback
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
@@ -7,7 +8,7 @@ from typing import Any
 
 from diffrac_cvx.errors import ResourceError
 from diffrac_cvx.machine.processes import Call, CallResult, OutOfTimeError, Worker, WorkerDiedError
-from experiments.harness.log import Row
+from experiments.harness.log import SECONDS, Row
 
 Cell = Mapping[str, Any]
 Measured = Generator[tuple[Cell, Row]]
@@ -44,9 +45,11 @@ def call_again(call: Callable[[], CallResult]) -> CallResult:
 
 
 def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:
-    """Measure a cell in this process; keep the traceback of an error, which other processes do not see."""
+    """Measure a cell in this process, and its processor seconds; keep the traceback of an error for other processes."""
+    before = os.times()
     try:
-        return measure(**cell)
+        row = measure(**cell)
     except Exception as error:
         error.add_note(f"in the cell {dict(cell)}:\n{traceback.format_exc()}")
         raise
+    return {**row, SECONDS: round(sum(os.times()[:4]) - sum(before[:4]), 3)}

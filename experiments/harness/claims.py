@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import fill
 
-import pandas as pd
-
 from experiments.harness import findings
 from experiments.harness.findings import Verdict
 from experiments.harness.statements import BY_NAME, Statement
+from experiments.harness.tables import split_parts
+
+__all__ = ["Claim", "Finding", "Verdict", "describe", "format_claims", "judge", "split_parts"]
 
 
 @dataclass(frozen=True)
@@ -65,16 +66,6 @@ def judge(agrees: bool, partly: bool = False, *, tested: bool = True, comparable
     if not comparable:
         return Verdict.NOT_COMPARABLE
     return Verdict.AGREES if agrees else Verdict.PARTLY if partly else Verdict.DIFFERS
-
-
-def split_parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the table of each part with its own columns; restore integer columns."""
-    found = {}
-    for name, part in table.groupby("part"):
-        part = part.dropna(axis=1, how="all")
-        whole = [name for name, values in part.items() if values.dtype == float and (values == values.round()).all()]
-        found[str(name)] = part.astype(dict.fromkeys(whole, int)).reset_index(drop=True)
-    return found
 
 
 def format_claims(claims: Iterable[Claim | Finding | findings.Finding]) -> str:

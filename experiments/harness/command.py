@@ -66,7 +66,7 @@ class Experiment:
         Maps the entries of a cell to a row; importable by the workers.
     draw : callable or None
         Draws figures from the table and a file stem.
-    claims : callable
+    findings : callable
         Maps the table to findings (or to claims of the former kind).
     settings : mapping
         Parameters that rows depend on besides their cells; rows with other settings are measured again.
@@ -93,7 +93,7 @@ class Experiment:
     cells: Callable[[str], Sequence[Cell]]
     measure: Callable[..., Row]
     draw: Callable[[pd.DataFrame, Path], None] | None
-    claims: Callable[[pd.DataFrame], Sequence[Claim | Finding | findings.Finding]]
+    findings: Callable[[pd.DataFrame], Sequence[Claim | Finding | findings.Finding]]
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None
@@ -190,12 +190,12 @@ def measure_and_draw(experiment: Experiment, values: argparse.Namespace) -> int:
     """Measure the cells and those of the oracle, write and draw the tables; return the exit status."""
     cells = experiment.cells(values.grid)
     stem = folder_for(experiment, values, cells) / experiment.name
-    sources = provenance.read_sources()
     with ExitStack() as open_logs:
-        logs = measure_tables(experiment, stem, cells, values, sources, open_logs)
+        logs = measure_tables(experiment, stem, cells, values, open_logs)
         status = draw_and_report(experiment, stem, values.grid)
         if values.grid == "full" and stem.parent == provenance.FIGURES:
-            provenance.record([experiment.name, agreement_of(stem).stem][: 2 if experiment.oracle else 1], sources)
+            for log, name in zip(logs, (experiment.name, agreement_of(stem).stem), strict=False):
+                provenance.record([name], log.seconds)
         for log in logs:
             log.delete()
     return status
@@ -206,14 +206,13 @@ def measure_tables(
     stem: Path,
     cells: Sequence[Cell],
     values: argparse.Namespace,
-    sources: Mapping[str, str],
     open_logs: ExitStack,
 ) -> list[Log]:
     """Measure the cells and those of the oracle, write the tables, and return the logs, which are still open."""
     grid = values.grid
     settings = {"grid": grid, "version": __version__, **experiment.settings}
-    if grid == "full":  # rows measured by other code are measured again
-        settings["code"] = checksum(json.dumps(provenance.modules_of(experiment.name, sources)).encode())
+    if grid == "full":  # rows measured at another commit are measured again
+        settings["commit"] = provenance.read_commit()
     path = LOGS / f"{experiment.name}_{grid}_{checksum(json.dumps(settings, sort_keys=True).encode())[:8]}.log"
     measure_all = partial(
         sweep, jobs=values.jobs, scheduler=values.scheduler, seconds=experiment.seconds, memory=experiment.memory
@@ -271,7 +270,7 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
         print(verdict.text)
     if grid == "smoke":
         print("The smoke grid only checks that the command works; it is too coarse for the verdicts below.")
-    print(format_claims(experiment.claims(table)))
+    print(format_claims(experiment.findings(table)))
     print(f"wrote {stem}.csv" + (", .pdf and .png" if experiment.draw is not None else ""))
     return 0 if verdict.passed else 1
 

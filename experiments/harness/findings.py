@@ -134,28 +134,38 @@ def format_entry(entry: Any) -> str:
     """Format an entry with three digits; NaN is "none"."""
     if isinstance(entry, str | Interval | bool | np.bool_ | int | np.integer):
         return {"True": "yes", "False": "no"}.get(str(entry), str(entry))
-    return "none" if pd.isna(entry) else f"{float(entry):.3g}"
+    if pd.isna(entry):
+        return "none"
+    number = float(entry)
+    return f"{number:.0f}" if 1e3 <= abs(number) < 1e7 else f"{number:.3g}"
 
 
 def markdown(table: pd.DataFrame) -> str:
     """Return a table in Markdown."""
     head, *rows = ([entry.replace("|", "\\|") for entry in line] for line in lines_of(table))
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
+    return "\n".join(f"|{'|'.join(line)}|" for line in (head, ["-"] * len(head), *rows))
 
 
 def in_words(table: pd.DataFrame) -> str:
-    """Return a small table as a phrase: each entry after its column, the rows separated by semicolons."""
+    """Return a small table as a phrase: each entry after its column, rows after their names."""
     head, *rows = lines_of(table)
-    return "; ".join(", ".join(f"{name} {entry}" for name, entry in zip(head, row, strict=True)) for row in rows)
+    named = 0 if table.index.names == [None] else table.index.nlevels
+    phrases = []
+    for row in rows:
+        entries = ", ".join(f"{name} {entry}" for name, entry in zip(head[named:], row[named:], strict=True))
+        phrases.append(f"{', '.join(row[:named])}: {entries}" if named else entries)
+    return "; ".join(phrases)
 
 
 def describe(finding: Finding) -> str:
     """Format a finding for a terminal."""
-    lines = [fill(f"{finding.caption}. {finding.comment}".rstrip(), width=116), markdown(finding.table)]
+    head, *rows = lines_of(finding.table)
+    shown = pd.DataFrame(rows, columns=head).to_string(index=False)
+    lines = [fill(f"{finding.caption}. {finding.comment}".rstrip(), width=116), shown]
     for rule in finding.rules:
         named = rule.of_paper
         place = f"{named.place}: {named.text}" if named else rule.statement
         lines.append(
             fill(f"[{rule(finding.table).value}] {place} -- {rule.words}.", width=116, subsequent_indent="    ")
         )
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+SECONDS = "processor seconds"  # entry of a row in the log with the cost of its cell; no column of the table
 
 
 class SweepError(Exception):
@@ -48,6 +49,11 @@ class Log:
         line = json.dumps([key, row])
         self._write(line.encode())
         self.rows[key] = json.loads(line)[1]
+
+    @property
+    def seconds(self) -> float:
+        """Processor seconds of all rows."""
+        return float(sum(row.get(SECONDS, 0.0) for row in self.rows.values()))
 
     def delete(self) -> None:
         """Delete the file, after its rows have been written to a table."""

@@ -1,10 +1,10 @@
-"""Write docs/reproduction.md and its summary in the README: every statement with its verdict, from the tables.
+"""Write docs/reproduction.md, docs/beyond.md and the summary in the README, from the tables.
 
-Run ``make reproduction``.  It fails if a statement has neither a verdict nor a test.
+The first page has every statement of the paper with its verdict; the second has the experiments beyond the paper that
+cluster data.  Run ``make reproduction``.  It fails if a statement has neither a verdict nor a test.
 
-Experiments beyond the paper that cluster data have sections too.  Experiments that test this package's solvers
-(``validate``, ``stress``, ``convergence``, ``benchmark``) are described in the guides about solvers and reliability:
-they make no statement about the paper.
+Experiments that test this package's solvers (``validate``, ``stress``, ``convergence``, ``benchmark``) are described in
+the guides about solvers and reliability: they make no statement about the paper.
 """
 
 import sys
@@ -13,39 +13,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
-from experiments.harness import findings
+from experiments.harness import findings, provenance
 from experiments.harness.claims import Claim, Finding
 from experiments.harness.findings import Verdict
 from experiments.harness.statements import BY_NAME, STATEMENTS, Statement
 from experiments.harness.tables import read_table
 
-PAGE, README, FIGURES = Path("docs/reproduction.md"), Path("README.md"), Path("figures")
+PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
+README, FIGURES = Path("README.md"), Path("figures")
 MARKS = ("<!-- what differs -->\n", "<!-- end of what differs -->")
-EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its findings.py (formerly claims.py)
-    "phase_transition",
-    "sparse_regime",
-    "unbalanced",
-    "runtime",
-    "robustness",
-    "noise",
-    "rivals",
-    "theory",
-    "affine_law",
-    "two_class",
-    "multi_label",
-    "many_clusters",
-    "choice",
-    "wide",
-    "wide_law",
-    "optimal",
-    "few_labels",
-    "structure",
-    "groups",
-)
+OF_PAPER = (  # folders, each with TITLE, ABOUT and findings in its findings.py (formerly claims in claims.py)
+    "phase_transition", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class", "multi_label",
+)  # fmt: skip
+BEYOND = (
+    "noise", "rivals", "affine_law", "many_clusters", "choice", "wide", "wide_law", "optimal", "few_labels",
+    "structure", "groups",
+)  # fmt: skip
+EXPERIMENTS = OF_PAPER + BEYOND
 NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.VACUOUS, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
 Found = Claim | Finding | findings.Finding
 HEAD = """\
@@ -53,14 +45,26 @@ HEAD = """\
 
 The statements of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
 Regularizers*, JMLR 18(80), 2017, each with a verdict or with the test that verifies it. `make figures` measures the
-tables in `figures/` and writes this page; `make optimal`, `make few-labels`, `make choice` and `make wide` are
-separate, and all but the first download packages.
+tables in `figures/` and writes this page. Experiments beyond the paper: [results](beyond.md).
 
 A verdict follows from the rule printed below its table (code: `experiments/*/findings.py`): *agrees*, *partly agrees*,
 *differs*, *vacuous* (a single cluster reaches the figure too), *not comparable* (needs the data of the paper), *not
 tested* (the table does not decide). In brackets: 95 % intervals, Wilson's for proportions, of order statistics for
 medians, otherwise Student's over replications. "Error" is 1 - (y'ŷ/n)²; "gap" is a certified bound on the distance to
 the optimum.
+"""
+
+RECHECKED = """\
+`figures/provenance.json` records the version, commit, machine and processor seconds of each table. `make recheck`
+measures a random sample of cells again, two minutes each at most, the sample drawn from the date. Bounds of a cell must
+overlap; errors and ranks, which depend on the processor if the solution is not unique, are compared as means of a
+panel; other entries must be equal."""
+
+BEYOND_HEAD = """\
+# Results beyond the paper
+
+Experiments on questions that the paper does not ask: noise on the labels, other methods, more clusters, wide tables,
+few labels, optimal labels, tests of structure. Rules, verdicts and intervals: see [the reproduction](reproduction.md).
 """
 
 
@@ -123,7 +127,14 @@ def open_statements(sections: list[Section]) -> list[Statement]:
 def format_page(sections: list[Section]) -> str:
     """Return the page."""
     verdicts = collect_verdicts(sections)
-    return "\n".join([HEAD, format_counts(verdicts), format_list(verdicts), *map(format_section, sections)])
+    of_paper = [section for section in sections if section.stem in OF_PAPER]
+    parts = [HEAD, format_counts(verdicts), format_list(verdicts), *map(format_section, of_paper)]
+    return "\n".join([*parts, format_rechecks(provenance.read_records(FIGURES, provenance.RECHECKS))])
+
+
+def format_beyond(sections: list[Section]) -> str:
+    """Return the page on experiments beyond the paper."""
+    return "\n".join([BEYOND_HEAD, *(format_section(section) for section in sections if section.stem in BEYOND)])
 
 
 def count_verdicts(verdicts: Mapping[str, Verdict]) -> str:
@@ -155,14 +166,14 @@ def summarize(verdicts: Mapping[str, Verdict]) -> str:
 
 def format_list(verdicts: Mapping[str, Verdict]) -> str:
     """Return the numbered list of all statements."""
-    lines = ["## The paper's statements", "", "| | where | statement | verdict or test |", "| --- | --- | --- | --- |"]
+    lines = ["## The paper's statements", "", "||where|statement|verdict or test|", "|-|-|-|-|"]
     for number, statement in enumerate(STATEMENTS, 1):
         if statement.name in verdicts:
             held = verdicts[statement.name].value
         else:
             held = ", ".join(f"`tests/{test}`" for test in statement.tests) or "**open**"
         text = statement.text.replace("|", "\\|")
-        lines.append(f"| {number} | {statement.place} | {text} | {held} |")
+        lines.append(f"|{number}|{statement.place}|{text}|{held}|")
     return "\n".join([*lines, ""])
 
 
@@ -189,11 +200,40 @@ def format_found(found: Found) -> str:
     if isinstance(found, Finding):
         return f"- **{capital(found.statement)}.** {found.measured}{comment}\n"
     parts = [f"**{capital(found.caption)}.**{comment}", "", findings.markdown(found.table), ""]
-    for rule in found.rules:
-        named = rule.of_paper
-        about = f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
-        parts.append(f"- {about}: **{rule(found.table).value}**. *Rule:* {rule.words}.")
+    for words, rules in groupby(found.rules, key=lambda rule: rule.words):
+        verdicts = [f"{name_of(rule)}: **{rule(found.table).value}**" for rule in rules]
+        parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
     return "\n".join([*parts, ""] if found.rules else parts)
+
+
+def name_of(rule: findings.Rule) -> str:
+    """Return the number and the place of the statement of a rule, or its sentence."""
+    named = rule.of_paper
+    return f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
+
+
+def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the section on tables measured again: date, share of the cells, and disagreements."""
+    lines = ["## Tables measured again", "", RECHECKED, ""]
+    if not records:
+        return "\n".join([*lines, "No table has been measured again yet.", ""])
+    table = pd.DataFrame(
+        [
+            {
+                "table": name,
+                "date": record["date"],
+                "cells": record["cells"],
+                "again": record["compared"],
+                "share": f"{record['compared'] / record['cells']:.1%}",
+                "disagreements": len(record["disagreements"]),
+            }
+            for name, record in records.items()
+        ]
+    )
+    found = [f"- `{name}`: {sentence}" for name, record in records.items() for sentence in record["disagreements"]]
+    return "\n".join(
+        [*lines, findings.markdown(table), "", *found, ""] if found else [*lines, findings.markdown(table), ""]
+    )
 
 
 def capital(text: str) -> str:
@@ -212,8 +252,9 @@ def main() -> int:
     sections = read_sections()
     verdicts = collect_verdicts(sections)
     write_text(PAGE, format_page(sections))
+    write_text(BEYOND_PAGE, format_beyond(sections))
     write_text(README, renew_readme(README.read_text(encoding="utf-8"), verdicts))
-    print(f"wrote {PAGE} and {README}: {count_verdicts(verdicts)}")
+    print(f"wrote {PAGE}, {BEYOND_PAGE} and {README}: {count_verdicts(verdicts)}")
     missing = open_statements(sections)
     for statement in missing:
         print(f"neither a verdict nor a test: {statement.place}: {statement.text} ({statement.name})", file=sys.stderr)

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from diffrac_cvx.machine.processes import Worker
 from experiments.harness.cell import Cell, Measured, measure_by
-from experiments.harness.log import Log, Row, SweepError
+from experiments.harness.log import SECONDS, Log, Row, SweepError
 
 __all__ = ["Cell", "Row", "cross", "sweep"]
 
@@ -74,7 +74,8 @@ def sweep(
 
 def table_of(cells: Sequence[Cell], log: Log) -> pd.DataFrame:
     """Return the table of cells that are in a log."""
-    return pd.DataFrame([{**cell, **log.rows[key_of(cell)]} for cell in cells])
+    rows = [{**cell, **log.rows[key_of(cell)]} for cell in cells]
+    return pd.DataFrame(rows).drop(columns=SECONDS, errors="ignore")
 
 
 def measure_cells(

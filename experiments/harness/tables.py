@@ -37,6 +37,16 @@ def read_table(path: Path) -> pd.DataFrame:
         raise DataError(f"{path} is not a table ({str(error).strip()}). Delete it and measure again.") from None
 
 
+def split_parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the table of each part with its own columns; restore integer columns."""
+    found = {}
+    for name, part in table.groupby("part"):
+        part = part.dropna(axis=1, how="all")
+        whole = [name for name, values in part.items() if values.dtype == float and (values == values.round()).all()]
+        found[str(name)] = part.astype(dict.fromkeys(whole, int)).reset_index(drop=True)
+    return found
+
+
 def format_table(table: pd.DataFrame) -> str:
     """Return a table as CSV; text that a spreadsheet would read as a formula is marked as text.
 

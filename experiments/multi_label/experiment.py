@@ -8,8 +8,8 @@ from functools import partial
 
 from experiments.harness.command import Experiment
 from experiments.multi_label.cells import SETTINGS, cells_of, measure
-from experiments.multi_label.claims import claims
 from experiments.multi_label.data import OWN, load_labeled
+from experiments.multi_label.findings import findings
 from experiments.multi_label.plot import draw
 
 
@@ -22,7 +22,7 @@ def choose_data(x: str, y: str) -> Experiment:
     return replace(KNOWN, name="multi_label_own", cells=partial(cells_of, sets=(name,)), folder="build")
 
 
-KNOWN = Experiment("multi_label", cells_of, measure, draw, claims, SETTINGS)
+KNOWN = Experiment("multi_label", cells_of, measure, draw, findings, SETTINGS)
 FILE = {"default": "", "metavar": "FILE"}
 EXPERIMENT = replace(
     KNOWN,

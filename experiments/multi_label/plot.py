@@ -7,8 +7,8 @@ import pandas as pd
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_band
-from experiments.multi_label.claims import correlation_matrix
 from experiments.multi_label.data import OWN
+from experiments.multi_label.findings import correlation_matrix
 
 STYLES = {
     "relaxation": Style(ACCENT, "-", "^"),

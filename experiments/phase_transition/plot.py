@@ -8,11 +8,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, ListedColormap, Normalize
 
+from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary, find_boundary, fit_power
 from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, save
-from experiments.phase_transition.claims import by_interior_point, with_recovery
 from experiments.phase_transition.curves import draw_boundary, draw_fit
-from experiments.phase_transition.phase_map import PhaseMapDisplay
+from experiments.phase_transition.findings import by_interior_point, with_recovery
 from experiments.phase_transition.uniqueness import wendel
 from experiments.theory.unique_solution import statistical_dimension
 
@@ -77,9 +77,17 @@ def draw_map(ax: Axes, table: pd.DataFrame, column: str, colors: Colormap) -> No
     coarse = table["d"].map(points) < 0.75 * points.median()
     for part in (table[~coarse], table[coarse]):
         if len(part):
-            phases = PhaseMapDisplay.from_table(part, column)
-            phases.plot(ax, level=None, colorbar=False, cmap=colors, vmin=0, vmax=1)
-    ax.patch.set(hatch=None)
+            mean = part.pivot_table(index="n", columns="d", values=column, aggfunc="mean")
+            d, n = (edges(axis.to_numpy(float)) for axis in (mean.columns, mean.index))
+            ax.pcolormesh(d, n, mean.to_numpy(float), cmap=colors, vmin=0, vmax=1, rasterized=True)
+
+
+def edges(centers: Array) -> Array:
+    """Return the cell edges around increasing centres."""
+    if len(centers) == 1:
+        return np.array([centers[0] - 0.5, centers[0] + 0.5])
+    middle = (centers[1:] + centers[:-1]) / 2
+    return np.concatenate([[2 * centers[0] - middle[0]], middle, [2 * centers[-1] - middle[-1]]])
 
 
 def draw_theory(ax: Axes, name: str) -> None:

@@ -5,8 +5,8 @@ Times depend on the machine, their ratios much less.
 
 from experiments.harness.command import Experiment
 from experiments.runtime.cells import SECONDS, SETTINGS, cells_of, measure
-from experiments.runtime.claims import claims
+from experiments.runtime.findings import findings
 from experiments.runtime.methods import MEMORY
 from experiments.runtime.plot import draw
 
-EXPERIMENT = Experiment("runtime", cells_of, measure, draw, claims, SETTINGS, SECONDS, MEMORY)
+EXPERIMENT = Experiment("runtime", cells_of, measure, draw, findings, SETTINGS, SECONDS, MEMORY)

@@ -12,7 +12,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
 from experiments.phase_transition.cells import MOST_POINTS, points_of
-from experiments.phase_transition.claims import RECOVERED
+from experiments.phase_transition.findings import RECOVERED
 from experiments.phase_transition.uniqueness import is_only_solution, wendel
 from experiments.sparse_regime.cone import dimension_bound, draw_dimension
 from experiments.sparse_regime.limit import is_least_norm

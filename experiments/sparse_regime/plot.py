@@ -11,12 +11,12 @@ from matplotlib.colors import ListedColormap, Normalize
 
 from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary
-from experiments.harness.claims import split_parts
 from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, save
-from experiments.phase_transition.claims import RECOVERED
+from experiments.harness.tables import split_parts
 from experiments.phase_transition.curves import draw_boundary
+from experiments.phase_transition.findings import RECOVERED
 from experiments.phase_transition.uniqueness import wendel
-from experiments.sparse_regime.claims import PENALIZED, boundaries_of
+from experiments.sparse_regime.findings import PENALIZED, boundaries_of
 from experiments.sparse_regime.models import Law, theory_of
 from experiments.theory.unique_solution import statistical_dimension
 

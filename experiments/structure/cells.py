@@ -1,79 +1,58 @@
-"""Cells: p-values of the structure test without groups, and its power with groups, compared with other tests."""
+"""Cells: verdicts of the structure test on tables with and without groups, and the p-values of other tests."""
 
 import warnings
+import zlib
 from collections.abc import Callable
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
+from diffrac_cvx.comparison.structure import NULL_MODELS, Split, sample_points
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.structure.families import WITH, WITHOUT
 
-N, D = 200, 10  # points and features
-WIDE_N, WIDE = 60, 400  # of wide tables
-DRAWS = 19
-RESTARTS = 5  # of k-means in the rivals
-NONE = ("normal", "heavy tails", "two values", "common factor", "wide")
-GROUPS = ("direction", "means", "common factor and direction")
-STRENGTHS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)  # fraction of a direction's standard deviation that is between the groups
-RIDGES = {"ridge": 0.3, "none": 0.0}
-REPLICATIONS, POWER_REPLICATIONS = 150, 40
+DRAWS = 19  # null tables of the other tests
+RESTARTS = 5  # of k-means
+REPLICATIONS = 40
+SMOKE = ("normal", "cube", "halves", "15 to 85")
 SETTINGS = {"draws": DRAWS, "n_init": RESTARTS}
 
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
-    many, few, shown = (REPLICATIONS, POWER_REPLICATIONS, STRENGTHS) if grid == "full" else (2, 2, (0.5, 1.0))
-    return cross(family=NONE, strength=(0.0,), replication=range(many)) + cross(
-        family=GROUPS, strength=shown, replication=range(few)
-    )
+    if grid == "full":
+        return cross(family=(*WITHOUT, *WITH), replication=range(REPLICATIONS))
+    return cross(family=SMOKE, replication=range(2))
 
 
-def make_table(family: str, strength: float, rng: np.random.Generator) -> Array:
-    """Return a table of a family; groups differ along a direction hidden in all columns, or in the means of all."""
-    n, d = (WIDE_N, WIDE) if family == "wide" else (N, D)
-    X = rng.standard_normal((n, d))
-    y = rng.permutation(np.resize([-1.0, 1.0], n))
-    match family:
-        case "heavy tails":
-            X = rng.standard_t(3, (n, d))
-        case "two values":
-            X = rng.choice([-1.0, 1.0], (n, d))
-        case "common factor":
-            X += 1.5 * rng.standard_normal((n, 1)) * rng.choice([-1.0, 1.0], d)
-        case "means":
-            X += strength / d**0.5 * 2.0 * y[:, None]
-        case "direction" | "common factor and direction":
-            X[:, 0] = strength * y + (1.0 - strength**2) ** 0.5 * X[:, 0]
-            X = X @ np.linalg.qr(rng.standard_normal((d, d)))[0]
-            if family != "direction":
-                X += 1.5 * rng.standard_normal((n, 1)) * rng.choice([-1.0, 1.0], d)
-    return np.asarray(X)
-
-
-def measure(family: str, strength: float, replication: int) -> Row:
+def measure(family: str, replication: int) -> Row:
     """Apply all tests to one table."""
-    names = (*NONE, *GROUPS)
-    rng = np.random.default_rng([2017, 25, names.index(family), int(100 * strength), replication])
-    X = make_table(family, strength, rng)
-    row: Row = {}
-    for name, ridge in RIDGES.items():
-        if family == "wide" and ridge == 0.0:
-            continue
-        for null in ("columns", "covariance"):
-            tested = dc.structure_test(
-                X, null=null, n_resamples=DRAWS, penalty=dc.Penalty(ridge=ridge), rng=replication
-            )
-            row[f"p_{null}_{name}"] = tested.pvalue
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    rng = np.random.default_rng([2017, 25, zlib.crc32(family.encode()), replication])
+    X = (WITHOUT | WITH)[family](rng)
+    found = dc.structure_test(X, rng=replication)
+    row: Row = {"groups": int(family in WITH), "n": len(X), "d": X.shape[1]}
+    row |= {"verdict": found.verdict, "p": found.pvalue, "given_weights": int(found.has_given_weights)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        for null in NULL_MODELS:
+            row[f"p_{null.__name__}"] = p_of_cost(X, null, rng)
+        deviation = X.std(axis=0)
+        Z = (X - X.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
         row["p_sigclust"] = sigclust(Z, rng)
-        row["p_gap"] = gap_statistic(Z, rng)
-        row["p_dip of the first component"] = dip_p(Z @ np.linalg.svd(Z, full_matrices=False)[2][0])
-        row["p_dip of the score"] = dip_p(dc.DiffracClustering().fit(X).decision_function(X))
+        row["p_dip"] = dip_p(Z @ np.linalg.svd(Z, full_matrices=False)[2][0])
     return row
+
+
+def p_of_cost(X: Array, null: Callable[..., Callable[[np.random.Generator], Array]], rng: np.random.Generator) -> float:
+    """Return the p-value of the cost of the split in two among those of null tables."""
+    penalty = dc.Penalty(ridge=0.3)
+    split = Split(1.0, penalty, 2, standardize=True)
+    points = split.scaled(sample_points(X, None, None, rng))[0]
+    draw = null(points.array(), penalty.feature_groups(X.shape[1]))
+    return p_of(split.objective(points), lambda: split.objective(array_points(draw(rng))))
 
 
 def dip_p(values: Array) -> float:
@@ -106,18 +85,3 @@ def sigclust(X: Array, rng: np.random.Generator) -> float:
         return within(Z, 2) / within(Z, 1)
 
     return p_of(index, draw)
-
-
-def gap_statistic(X: Array, rng: np.random.Generator) -> float:
-    """Return the p-value of log W_2 - log W_1 against points in the bounding box of the principal components.
-
-    Source: Tibshirani, Walther and Hastie (2001), with null samples instead of their one-standard-error rule.
-    """
-    U, s, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    scores = U * s
-    low, high = scores.min(axis=0), scores.max(axis=0)
-
-    def change(Z: Array) -> float:
-        return float(np.log(within(Z, 2)) - np.log(within(Z, 1)))
-
-    return p_of(change(scores), lambda: change(rng.uniform(low, high, scores.shape)))

@@ -1,4 +1,4 @@
-"""Draw the rejection rates of the tests, without groups and with them."""
+"""Draw the verdicts of the structure test and the rejections of other tests, by family."""
 
 from pathlib import Path
 
@@ -6,57 +6,35 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.beyond import draw_intervals, panels
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
-from experiments.structure.cells import GROUPS, NONE
-from experiments.structure.claims import LEVEL, TESTS, rejected
+from experiments.harness.beyond import panels
+from experiments.harness.style import ACCENT, GRAY, SECONDARY
+from experiments.structure.findings import LEVEL, shares
 
-STYLES = {
-    "columns_ridge": Style(ACCENT, "-", "o"),
-    "covariance_ridge": Style(SECONDARY, "-", "s"),
-    "columns_none": Style(ACCENT, "--", "o"),
-    "covariance_none": Style(SECONDARY, "--", "s"),
-    "sigclust": Style(GREEN, "-.", "^"),
-    "gap": Style("#E69F00", ":", "v"),
-    "dip of the first component": Style(GRAY, "-", "D"),
-    "dip of the score": Style("black", ":", "x"),
-}
+BARS = {"separated": ACCENT, "continuum": "#fddbc7", "none": "#e8e8e8"}
+MARKS = {"either cost": ("o", SECONDARY), "SigClust": ("^", "#1b7837"), "dip": ("D", GRAY)}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the proportion of tables in which each test rejects: one panel without groups, three with groups."""
-    with panels(stem, 2, 2, 5.0, rc={"lines.linewidth": 1.0}) as (figure, axes):
-        draw_none(axes.flat[0], table)
-        for ax, family, letter in zip(axes.flat[1:], GROUPS, "bcd", strict=True):
-            draw_power(ax, table[table["family"] == family])
-            ax.set_title(f"({letter}) groups: {family}")
-        lines, labels = axes.flat[1].get_legend_handles_labels()
-        score = axes.flat[0].get_legend_handles_labels()[0][list(STYLES).index("dip of the score")]
-        figure.legend(
-            [*lines, score], [*labels, TESTS["dip of the score"]], loc="outside lower center", ncols=4, frameon=False
-        )
+    """Draw one panel without groups and one with: a bar of verdicts for each family, and a mark for each other test."""
+    parts = [shares(table[table["groups"] == groups]) for groups in (0, 1)]
+    with panels(stem, 1, 2, 0.6 + 0.19 * max(map(len, parts))) as (figure, axes):
+        for ax, part, title in zip(axes.flat, parts, ("(a) without groups", "(b) with groups"), strict=True):
+            draw_shares(ax, part)
+            ax.set_title(title)
+        lines, labels = axes.flat[0].get_legend_handles_labels()
+        figure.legend(lines, labels, loc="outside lower center", ncols=6, frameon=False)
 
 
-def draw_none(ax: Axes, table: pd.DataFrame) -> None:
-    """Draw the rejection rates without groups, by family, one mark per test."""
-    shift = np.linspace(-0.33, 0.33, len(STYLES))
-    for (test, style), move in zip(STYLES.items(), shift, strict=True):
-        proportions = [rejected(table[table["family"] == family], test) for family in NONE]
-        fill = "white" if test.endswith("_none") else style.color
-        mark = {"fmt": style.marker, "color": style.color, "mfc": fill, "ms": 3, "lw": 0.8}
-        draw_intervals(ax, np.arange(len(NONE)) + move, proportions, label=TESTS[test], **mark)
-    ax.axhline(LEVEL, color="black", lw=0.6, ls="--")
-    ax.set(ylim=(-0.03, 1.03), ylabel=f"proportion of tables with p at most {LEVEL:g}", title="(a) no groups")
-    ax.set_xticks(range(len(NONE)), [family.replace(" ", "\n") for family in NONE])
-
-
-def draw_power(ax: Axes, rows: pd.DataFrame) -> None:
-    """Draw the rejection rates over the strength of the groups, one line per test."""
-    for test, style in STYLES.items():
-        if test == "dip of the score":  # not a valid test: it rejects without groups
-            continue
-        rates = [(float(str(s)), rejected(part, test).value) for s, part in rows.groupby("strength")]
-        ax.plot(*zip(*rates, strict=True), ms=3, label=TESTS[test], **style._asdict())
-    ax.axhline(LEVEL, color="black", lw=0.6, ls="--")
-    ax.set(xlabel="strength of the groups", ylabel=f"proportion with p at most {LEVEL:g}", ylim=(-0.03, 1.03))
+def draw_shares(ax: Axes, table: pd.DataFrame) -> None:
+    """Draw the verdicts as stacked bars and the rejections of the other tests as marks, one row for each family."""
+    at, left = np.arange(len(table)), np.zeros(len(table))
+    for verdict, color in BARS.items():
+        width = np.array([share.value for share in table[verdict]])
+        ax.barh(at, width, left=left, height=0.75, color=color, label=f"verdict: {verdict}")
+        left += width
+    for test, (marker, color) in MARKS.items():
+        rates = [share.value for share in table[test]]
+        ax.plot(rates, at, marker, ms=3.5, color=color, label=f"rejected: {test}")
+    ax.axvline(LEVEL, color="black", lw=0.6, ls="--")
+    ax.set(yticks=at, yticklabels=table.index, xlabel="share of the tables", xlim=(-0.02, 1.02))
+    ax.set_ylim(len(table) - 0.5, -0.5)

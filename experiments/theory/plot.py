@@ -11,11 +11,10 @@ import pandas as pd
 import scipy.stats
 from matplotlib.axes import Axes
 
-from experiments.harness.claims import split_parts
 from experiments.harness.intervals import mean_of, median_of, proportion_of
 from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, save, whiskers_of, with_intervals
-from experiments.theory.claims_balanced import of_the_proposition
-from experiments.theory.claims_sparse import recovery_of
+from experiments.harness.tables import split_parts
+from experiments.theory.findings import of_the_proposition, recovery_of
 from experiments.theory.label_recovery import NO_CLUSTERS
 from experiments.theory.sparse_direction import GRID
 from experiments.theory.spectrum import closed_form

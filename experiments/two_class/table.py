@@ -238,7 +238,15 @@ def found_with_labels(split: pd.DataFrame, facts: pd.Series) -> dict[str, object
     """Return the sparse setting with the smallest error, and the result of as many random partitions."""
     sparse = split[split["c"] > 0]
     if sparse.empty:
-        nothing = ("rand", "information", "label gap", "smaller cluster", "chance", "chance probability")
+        nothing = (
+            "rand",
+            "information",
+            "label gap",
+            "smaller cluster",
+            "chance",
+            "chance probability",
+            "below one cluster",
+        )
         return {"setting": "none", **dict.fromkeys(nothing, float("nan"))}
     best = sparse.loc[sparse["error"].idxmin()]
     sizes = (sparse["size_of_smaller"] * facts["n"]).round().astype(int).tolist()
@@ -251,6 +259,7 @@ def found_with_labels(split: pd.DataFrame, facts: pd.Series) -> dict[str, object
         "smaller cluster": best["size_of_smaller"],
         "chance": chance.expected,
         "chance probability": chance.probability,
+        "below one cluster": 1.0 - best["value"] / best["nu"],
     }
 
 

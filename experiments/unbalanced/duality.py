@@ -1,22 +1,18 @@
-"""Duality of the imbalance alpha and its weight nu: Eq. (7) along alpha, Eq. (8) along nu, and their display."""
+"""Duality of the imbalance alpha and its weight nu: Eq. (7) along alpha, Eq. (8) along nu."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.paths import PathRecorder, RegularizationPath, as_grid, solve_along
-from diffrac_cvx.plotting import canvas
 from diffrac_cvx.points.checks import in_unit_interval
 from diffrac_cvx.relaxations import constrained_alpha
 from diffrac_cvx.solvers import low_rank, solve
 from diffrac_cvx.typing import Array
-
-DUALITY_LABELS = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
-LEGEND_LOCATIONS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # away from the curves
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,97 +100,3 @@ def duality(X: Array, nus: Sequence[float], *, solver: str, tol: float = 1e-6, *
     penalized, constrained = zip(*pairs[::-1], strict=True)
     first = recorder.path("nu", grid, penalized)
     return Duality(penalized=first, constrained=recorder.path("alpha", first.imbalance, constrained))
-
-
-class DualityDisplay(canvas.Display):
-    r"""Display of the values of (7) along alpha and of (8) along nu, each bounding the other.
-
-    The penalised problem implies :math:`q(\alpha) \ge p(\nu) - \nu\alpha` for every nu.  Since q is convex, the chords
-    between points of q, with q(1) = 0, lie above it: q lies in the band.
-
-    Parameters
-    ----------
-    duality : Duality
-    constrained : RegularizationPath, optional
-        Values of (7) solved separately, drawn as crosses.
-    penalized : RegularizationPath, optional
-        Result of `nu_path`: more values of (8) for the line p.
-
-    Attributes
-    ----------
-    band_ : artist or None
-        Band of the certified bounds on q.
-    points_, crosses_ : Line2D or None
-        Values of q at the imbalances of the penalised solutions, and values solved separately.
-    line_, sums_ : Line2D or None
-        p, and q(alpha) + nu alpha.
-    """
-
-    band_: Any
-    points_: Any
-    crosses_: Any
-    line_: Any
-    sums_: Any
-
-    def __init__(
-        self,
-        duality: Duality,
-        constrained: RegularizationPath | None = None,
-        penalized: RegularizationPath | None = None,
-    ) -> None:
-        self.duality, self.constrained = duality, constrained
-        self.penalized = duality.penalized if penalized is None else penalized
-
-    def plot(
-        self, ax: Any = None, *, panels: Sequence[str] | str | None = None, legend: bool = True, **kwargs: Any
-    ) -> Self:
-        """Draw q with its band, and p with the sums that equal it.
-
-        Parameters
-        ----------
-        ax : Axes, or a sequence of them, optional
-            One for each panel.  By default those of a new figure, side by side.
-        panels : str or sequence of str, optional
-            "constrained", "penalised" or both; by default both, or the first for a single axes.
-        legend : bool
-            Whether each axes has a legend.
-        **kwargs
-            Passed to ``Axes.plot`` for q and p; a colour also applies to the band and the other marks.
-
-        Raises
-        ------
-        ParameterError
-            If a panel is unknown.
-        """
-        self.band_ = self.points_ = self.crosses_ = self.line_ = self.sums_ = None
-        for name, axes in self._open_panels(
-            ax, canvas.panels_for(ax, panels, DUALITY_LABELS), DUALITY_LABELS, across=True
-        ):
-            (self._constrained if name == "constrained" else self._penalized)(axes, kwargs)
-            if legend:
-                axes.legend(frameon=False, loc=LEGEND_LOCATIONS[name], fontsize="small")
-        return self
-
-    def _constrained(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
-        dual = self.duality.constrained
-        alphas = np.union1d(np.linspace(dual.parameter.min(), 1.0, 401), dual.parameter)
-        lower, upper = self.duality.bounds(alphas)
-        marks = canvas.line_style(0, kwargs, linestyle="none", label=r"at the solutions of $p(\nu)$")
-        self.band_ = ax.fill_between(alphas, lower, upper, color=marks["color"], alpha=0.25, lw=0, label="certified")
-        (self.points_,) = ax.plot(dual.parameter, dual.value, **marks)
-        if self.constrained is not None:
-            crosses = canvas.merge_style({"color": canvas.ACCENT}, kwargs) | {"linestyle": "none", "marker": "x"}
-            separate = self.constrained
-            (self.crosses_,) = ax.plot(separate.parameter, separate.value, **crosses, label="solved separately")
-        ax.set_xlabel(r"$\alpha$")
-
-    def _penalized(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
-        canvas.scale_x(ax, self.penalized.parameter)
-        line = canvas.line_style(0, kwargs, label=r"$p(\nu)$") | {"marker": ""}
-        (self.line_,) = ax.plot(self.penalized.parameter, self.penalized.value, **line)
-        _, upper = self.duality.sums
-        marks = canvas.merge_style({"color": canvas.ACCENT, "marker": "o"}, kwargs)
-        marks |= {"linestyle": "none", "markerfacecolor": "none"}
-        sums = r"$q(\alpha) + \nu\alpha$ at its $\alpha$"
-        (self.sums_,) = ax.plot(self.duality.penalized.parameter, upper, **marks, label=sums)
-        ax.set_xlabel(r"$\nu$")

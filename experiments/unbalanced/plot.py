@@ -1,6 +1,7 @@
 """Draw the paths of alpha and nu, and their duality, from the table."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +11,7 @@ from matplotlib.axes import Axes
 from diffrac_cvx import paths
 from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, label_lines, save, with_band
 from experiments.unbalanced.cells import ALPHA_STAR
-from experiments.unbalanced.duality import Duality, DualityDisplay
+from experiments.unbalanced.duality import Duality
 
 CURVES = {
     "sign_leading": {"label": "first eigenvector", "color": SECONDARY, "marker": "o"},
@@ -68,7 +69,7 @@ def draw_ranks(axes: Axes, table: pd.DataFrame) -> None:
 def draw_duality(table: pd.DataFrame, stem: Path) -> None:
     """Draw the constrained value between its certified bounds, and the penalised value with the equal sums."""
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, 2, figsize=(PAGE, 2.5))
+        figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE, 2.5))
         for noise, color, marker in ((0.0, SECONDARY, "o"), (0.3, ACCENT, "^")):
             first = table[(table["noise"] == noise) & (table["replication"] == 0)].sort_values("parameter")
             alpha, nu, dual = (first[first["path"] == path] for path in ("alpha", "nu", "dual"))
@@ -76,16 +77,27 @@ def draw_duality(table: pd.DataFrame, stem: Path) -> None:
                 penalized=path_of("nu", dual["parameter"], dual["value"], dual["gap"]),
                 constrained=path_of("alpha", dual["alpha"], dual["constrained_value"], dual["constrained_gap"]),
             )
-            DualityDisplay(
-                pairs,
-                constrained=path_of("alpha", alpha["parameter"], alpha["value"], alpha["gap"]),
-                penalized=path_of("nu", nu["parameter"], nu["value"], nu["gap"]),
-            ).plot(axes, legend=False, color=color, marker=marker, ms=4, lw=1.2)
+            draw_pair(left, right, pairs, color=color, marker=marker, ms=4)
+            left.plot(alpha["parameter"], alpha["value"], "x", color=color, ms=4)
+            right.plot(nu["parameter"], nu["value"], color=color, lw=1.2)
+        left.set_xlabel(r"$\alpha$")
+        right.set(xscale="log", xlabel=r"$\nu$")
         texts = [r"$\sigma = 0$", r"$\sigma = 0.3$", r"marks: solutions of $p(\nu)$", "band: certified by these"]
         texts.append(r"crosses: solved at this $\alpha$")
-        label_lines(axes[0], texts, [SECONDARY, ACCENT, GRAY, GRAY, GRAY], at=(0.45, 0.88))
-        label_lines(axes[1], [r"line: penalised", r"marks: $q(\alpha) + \nu\alpha$ at its $\alpha$"], [GRAY, GRAY])
+        label_lines(left, texts, [SECONDARY, ACCENT, GRAY, GRAY, GRAY], at=(0.45, 0.88))
+        label_lines(right, [r"line: penalised", r"marks: $q(\alpha) + \nu\alpha$ at its $\alpha$"], [GRAY, GRAY])
+        left.set_ylabel(r"constrained value $q(\alpha)$")
+        right.set_ylabel(r"penalised value $p(\nu)$")
         save(figure, stem)
+
+
+def draw_pair(left: Axes, right: Axes, pairs: Duality, *, color: str, **marks: Any) -> None:
+    """Draw q at the imbalances of the penalised solutions in its certified band, and the sums that equal p."""
+    dual = pairs.constrained
+    alphas = np.union1d(np.linspace(dual.parameter.min(), 1.0, 401), dual.parameter)
+    left.fill_between(alphas, *pairs.bounds(alphas), color=color, alpha=0.25, lw=0)
+    left.plot(dual.parameter, dual.value, ls="none", color=color, **marks)
+    right.plot(pairs.penalized.parameter, pairs.sums[1], ls="none", mfc="none", color=color, **marks)
 
 
 def path_of(name: str, parameter: pd.Series, value: pd.Series, gap: pd.Series) -> paths.RegularizationPath:

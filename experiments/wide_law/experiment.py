@@ -2,7 +2,7 @@
 
 from experiments.harness.command import Experiment
 from experiments.wide_law.cells import SETTINGS, cells_of, measure
-from experiments.wide_law.claims import claims
+from experiments.wide_law.findings import findings
 from experiments.wide_law.plot import draw
 
-EXPERIMENT = Experiment("wide_law", cells_of, measure, draw, claims, SETTINGS)
+EXPERIMENT = Experiment("wide_law", cells_of, measure, draw, findings, SETTINGS)

@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.beyond import panels
-from experiments.harness.claims import split_parts
 from experiments.harness.style import ACCENT, GRAY, SECONDARY
-from experiments.wide_law.claims import FOUND_RATIO, LOST_RATIO, ratio
+from experiments.harness.tables import split_parts
+from experiments.wide_law.findings import FOUND_RATIO, LOST_RATIO, ratio
 from experiments.wide_law.law import RIDGE, flat_cost, odds, solve_wide_population, visible_share
 
 COLORS = {0.05: ACCENT, 0.1: SECONDARY, 0.2: "#35b779"}

@@ -12,8 +12,8 @@ AGREES, PARTLY, DIFFERS, VACUOUS, NOT_COMPARABLE, NOT_TESTED = Verdict
 def frame(rows=None, **columns):
     """Return a table with the given columns, one entry a row; a single entry is one row. `rows` names the rows."""
     listed = {name: entry if isinstance(entry, list) else [entry] for name, entry in columns.items()}
-    longest = max(map(len, listed.values()))
-    filled = {name: entry * longest if len(entry) == 1 else entry for name, entry in listed.items()}
+    longest = max([0 if rows is None else len(rows), *map(len, listed.values())])
+    filled = {name: entry * longest if len(entry) == 1 and longest else entry for name, entry in listed.items()}
     table = pd.DataFrame({name: pd.Series(entry, dtype=object) for name, entry in filled.items()})
     return table if rows is None else table.set_axis(rows)
 

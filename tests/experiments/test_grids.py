@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 
 from experiments.harness import boundary, intervals
-from experiments.harness.claims import Claim, Finding
 from experiments.harness.findings import Verdict
-from experiments.harness.reproduction import FIGURES
+from experiments.harness.reproduction import FIGURES, format_found
 from experiments.harness.tables import read_table
-from experiments.wide_law.claims import violations
+from experiments.wide_law.findings import violations
 
 EXPERIMENTS = (
     "affine_law", "convergence", "groups", "noise", "phase_transition", "rivals", "robustness", "runtime",
@@ -45,18 +44,12 @@ def test_every_cell_has_as_many_replications(name, grid, least):
     assert sizes.iloc[0] >= least
 
 
-def judged(found):
-    return [one for one in found if isinstance(one, Claim)]
-
-
 FOUND = {  # further known results of smoke tables
     "groups": lambda table, found: len(found) == 11 and (table["joined"] <= table["separate"]).sum() == 10,
-    "noise": lambda table, found: all(isinstance(one, Finding) for one in found),
-    "rivals": lambda table, found: all(isinstance(one, Finding) for one in found),
-    "sparse_regime": lambda table, found: found[0].verdict is Verdict.NOT_TESTED,
-    "structure": lambda table, found: len(found) == 4 and table["p_columns_ridge"].between(0.25, 1.0).all(),
-    "theory": lambda table, found: len({one.statement.name for one in judged(found)}) == len(judged(found)) == 19,
-    "wide_law": lambda table, found: violations(table[table["part"] == "groups"]) == 0 and len(found) == 7,
+    "sparse_regime": lambda table, found: found[0].verdicts["conjecture"] is Verdict.NOT_TESTED,
+    "structure": lambda table, found: len(found) == 2 and (table["verdict"][table["groups"] == 0] != "separated").all(),
+    "theory": lambda table, found: len({name for one in found for name in one.verdicts}) == 19,
+    "wide_law": lambda table, found: violations(table[table["part"] == "groups"]) == 0 and len(found) == 4,
 }
 
 
@@ -66,7 +59,8 @@ FOUND = {  # further known results of smoke tables
     [pytest.param(name, marks=[pytest.mark.slow] if name != "wide_law" else []) for name in SMALLER],
 )
 def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, monkeypatch):
-    cells, claims, plot = (import_module(f"experiments.{name}.{part}") for part in ("cells", "claims", "plot"))
+    cells, plot = (import_module(f"experiments.{name}.{part}") for part in ("cells", "plot"))
+    findings = import_module(f"experiments.{name}.experiment").EXPERIMENT.findings
     for setting, value in SMALLER[name].items():
         monkeypatch.setattr(cells, setting, value)
     for module in (boundary, intervals):
@@ -75,9 +69,10 @@ def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, mon
     plot.draw(table, tmp_path / "figure")
     plt.close("all")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
-    found = claims.claims(table)
-    assert all(re.search(r"\d", one.measured) and "nan" not in one.measured for one in found)
-    assert FOUND[name](table, found)
+    found = findings(table)
+    texts = [format_found(one) for one in found]
+    assert all(re.search(r"\d", text) and "nan" not in text for text in texts)
+    assert FOUND.get(name, lambda table, found: True)(table, found)
 
 
 DRAWN = ("multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")

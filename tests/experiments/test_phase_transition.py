@@ -2,16 +2,17 @@
 
 from functools import cache
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, each_answer, verdict_of
+from rules import NOT_TESTED
 
 import diffrac_cvx as dc
 from experiments.phase_transition import cells as phase_cells
-from experiments.phase_transition import claims as phase_claims
+from experiments.phase_transition import findings as phase_claims
+from experiments.phase_transition import plot as phase_plot
 from experiments.phase_transition.agreement import check_agreement, compare_with_oracle
-from experiments.phase_transition.phase_map import PhaseMapDisplay
 from experiments.phase_transition.uniqueness import is_only_solution, wendel
 
 LITERAL = "1-sparse, 1/sqrt(n)"
@@ -154,7 +155,7 @@ def test_a_diagonal_solution_is_proved_where_the_penalty_is_large():
     assert phase_cells.measure_fast(**cell("4-sparse flat, 1/n", 362, 14))["diagonal"] == 0
 
 
-# The rules, each on tables constructed for its answers.
+# The findings, on tables with known boundaries
 
 
 @cache
@@ -172,86 +173,47 @@ def stream(panel: str, power: float, *, factor: float = 1.0, rank_lag: float = 1
     return pd.DataFrame(rows)
 
 
-def at_power(panel: str, power: float | None) -> pd.DataFrame:
-    """Return a stream, or without a power one of three dimensions, too few for a fit."""
-    return stream(panel, 1.5).query("d <= 20") if power is None else stream(panel, power)
+def test_the_exponents_and_ratios_of_the_boundaries_are_those_of_the_table():
+    streams = {name: stream(name, 1.8) for name in phase_cells.PANELS}
+    streams["4-sparse flat, 1/n"] = stream("4-sparse flat, 1/n", 1.8, factor=0.5)
+    streams["affine"] = stream("affine", 1.8, rank_lag=2.0)
+    found = phase_claims.laws(streams, stream("affine", 1.3))
+    assert found.loc[phase_claims.AFFINE_RANK, "exponent"].value == pytest.approx(1.8, abs=0.1)  # n has steps of 21 %
+    assert found.loc[phase_claims.AFFINE_RANK, "dimensions"] == 5
+    ratio, _, place = found.loc[phase_claims.sparse_row("flat", "1/n"), "over"].partition(" at ")
+    assert float(ratio) == pytest.approx(0.5, abs=0.06)
+    assert place == "d = 40"
+    assert found.loc[phase_claims.INTERIOR_OVER_FAST, "exponent"].value == pytest.approx(-0.5, abs=0.1)
+    assert found.loc[phase_claims.ERROR_OVER_RANK["low_rank"], "at d = 20"] == pytest.approx(0.5, abs=0.05)
 
 
-def readings(literal: float | None, other: float | None) -> dict[str, pd.DataFrame]:
-    """Return streams whose error crosses 1/2 at a power that depends on the reading of the weight."""
-    powers = {"1/sqrt(n)": literal, "1/n": other}
-    names = [(kind, reading) for kind in ("flat", "rotated") for reading in powers]
-    sparse = {f"4-sparse {kind}, {reading}": at_power("4-sparse", powers[reading]) for kind, reading in names}
-    return {"affine": stream("affine", 2.0), **sparse}
+def test_with_three_boundaries_nothing_is_determined():
+    few = {name: stream(name, 1.5).query("d <= 20") for name in phase_cells.PANELS}
+    found = phase_claims.laws(few, few["affine"])
+    assert all(np.isnan(exponent.value) for exponent in found["exponent"])
+    assert phase_claims.RANK_AFFINE(found) is NOT_TESTED
 
 
-def with_ratios(strict: float, loose: float) -> pd.DataFrame:
-    """Return a table in which a fifth of the cells have ratios of their own."""
-    table = stream("affine", 1.8)
-    some = np.arange(len(table)) % 5 == 0
-    given = {"eigenvalue_ratio": strict, "loose_ratio": loose}
-    return table.assign(**{name: table[name].mask(some, value) for name, value in given.items()})
+def test_the_proportions_are_those_of_the_table():
+    affine = stream("affine", 1.8, rank_lag=2.4)
+    fifth = np.arange(len(affine)) % 5 == 0
+    affine = affine.assign(eigenvalue_ratio=affine["eigenvalue_ratio"].mask(fifth, 0.02))
+    found = phase_claims.proportions({"affine": affine, LITERAL: stream(LITERAL, 1.0, factor=0.5)}, affine)[
+        "proportion"
+    ]
+    assert found[phase_claims.BY_THRESHOLD].value == pytest.approx(0.2, abs=1e-3)
+    assert found[phase_claims.BOTH_FAST].value == phase_claims.is_both(affine).mean() > 0.01
+    assert found[phase_claims.ONE_ENOUGH].value == 1.0 > found[phase_claims.ONE_EVERYWHERE].value
+    assert found[phase_claims.ONE_ENOUGH].low == pytest.approx(1 - 1.96**2 / (20 + 1.96**2), abs=1e-3)  # 20 streams
 
 
-def scalings(power: float | None = 1.8, rank_power: float | None = None, **made: float) -> pd.DataFrame:
-    """Return a table whose error has one scaling and whose rank has another."""
-    table = stream("affine", power, **made) if made else at_power("affine", power)
-    return table if rank_power is None else table.assign(rank_one=stream("affine", rank_power)["rank_one"])
-
-
-RULES = {
-    "the affine order of the rank": (
-        lambda power: phase_claims.affine_rank(at_power("affine", power)),
-        ((1.9,), AGREES), ((2.6,), PARTLY), ((3.2,), DIFFERS), ((None,), NOT_TESTED),
-    ),
-    "the affine order of the error": (
-        lambda power, lag=0.0: phase_claims.affine_error(
-            at_power("affine", power), at_power("affine", power and power + lag)
-        ),
-        ((1.9,), AGREES), ((1.9, -0.5), PARTLY), ((2.6,), PARTLY), ((3.2,), DIFFERS), ((None,), NOT_TESTED),
-    ),
-    "the sparse order of the rank": (
-        lambda power: phase_claims.sparse_rank(at_power(LITERAL, power)),
-        ((1.0,), AGREES), ((1.5,), PARTLY), ((2.2,), DIFFERS), ((None,), NOT_TESTED),
-    ),
-    "the sparse order of the error needs the literal reading": (
-        lambda literal, other: phase_claims.sparse_error(readings(literal, other)),
-        ((1.0, 2.0), AGREES), ((2.0, 1.0), PARTLY), ((1.5, 1.4), DIFFERS), ((2.1, 2.3), DIFFERS),
-        ((1.5, None), NOT_TESTED), ((None, None), NOT_TESTED),
-    ),
-    "spiked solutions are uncertain by the threshold or the precision": (
-        lambda strict, loose: phase_claims.spiked(with_ratios(strict, loose)),
-        ((0.02, 0.02), AGREES), ((1e-5, 0.02), PARTLY), ((1e-5, 1e-5), DIFFERS),
-    ),
-    "the scalings are the same": (
-        lambda interior=None, **made: phase_claims.same_scaling(
-            scalings(**made), scalings(**made) if interior is None else scalings(interior)
-        ),
-        ({}, AGREES), ({"factor": 0.2, "rank_lag": 5.0}, PARTLY), ({"interior": 1.2}, PARTLY),
-        ({"rank_power": 1.2}, DIFFERS), ({"power": None}, NOT_TESTED),
-    ),
-    "high rank with low error is rare": (
-        lambda *lags: phase_claims.seldom_both(*(stream("affine", 1.8, rank_lag=lag) for lag in lags)),
-        ((1.0, 1.0), AGREES), ((1.0, 2.4), PARTLY), ((2.4, 1.0), PARTLY), ((8.0, 8.0), DIFFERS), ((1.0, 8.0), DIFFERS),
-    ),
-    "rank one always, or from enough points on": (
-        lambda power, factor: phase_claims.always_rank_one(stream(LITERAL, power, factor=factor)),
-        ((0.0, 0.1), AGREES), ((1.0, 0.5), PARTLY), ((2.0, 1.0), DIFFERS),
-    ),
-}  # fmt: skip
-
-
-@each_answer(RULES)
-def test_a_rule_gives_each_of_its_answers(rule, given, verdict):
-    assert verdict_of(rule, given) is verdict
-
-
-def test_the_findings_name_the_proportions_that_the_table_has():
+def test_the_findings_have_the_proportions_of_the_table():
     name = "4-sparse flat, 1/n"
     table = stream(name, 1.0)
     table = table.assign(diagonal=(table["recovered"] == 0).astype(int))
-    assert "100 % of those not recovered" in phase_claims.proved_diagonal({name: table}).measured
-    assert phase_claims.constants(stream("affine", 1.85)).measured.startswith("For d from 12 to 40")
+    assert phase_claims.proved_diagonal({name: table}).loc[name, "of those not recovered"].value == 1.0
+    found = phase_claims.constants({"affine": stream("affine", 1.85), LITERAL: stream(LITERAL, 1.0, factor=0.5)})
+    assert 0.8 < found.loc["1-sparse: (d + 1)/2", "smallest"] <= found.loc["1-sparse: (d + 1)/2", "largest"] < 1.1
 
 
 def test_the_interior_points_instances_replace_the_same_ones_of_low_rank():
@@ -262,52 +224,23 @@ def test_the_interior_points_instances_replace_the_same_ones_of_low_rank():
     assert not found.duplicated(keys).any()
     assert len(found) == len(affine.query("d <= 20"))
     assert (found["panel"] == phase_cells.INTERIOR).sum() == len(interior)
-    several = phase_claims.points_of_the_face(affine, interior).measured
-    assert f"{len(interior)} are recovered by an interior point" in several
+    assert phase_claims.of_the_face(affine, interior).loc["interior point", "error below 0.5"] == len(interior)
 
 
 # The map
 
 
-def test_a_phase_map_draws_the_mean_of_the_replications_in_its_cell():
-    table = {"n": [10, 10, 20, 10, 20], "d": [2, 2, 2, 4, 4], "error": [0.0, 1.0, 0.25, np.nan, 1.0]}
-    found = PhaseMapDisplay.from_table(table)
-    np.testing.assert_array_equal(found.values, [[0.5, np.nan], [0.25, 1.0]])
-    found.plot()
-    np.testing.assert_array_equal(np.ma.filled(found.mesh_.get_array(), np.nan).reshape(2, 2), found.values)
-    corners = found.mesh_.get_coordinates()
+def test_a_map_draws_the_mean_of_the_replications_in_its_cell():
+    table = pd.DataFrame({"n": [10, 10, 20, 10, 20], "d": [2, 2, 2, 4, 4], "error": [0.0, 1.0, 0.25, np.nan, 1.0]})
+    ax = plt.figure().subplots()
+    phase_plot.draw_map(ax, table, "error", plt.get_cmap("Greys"))
+    (mesh,) = ax.collections
+    np.testing.assert_array_equal(np.ma.filled(mesh.get_array(), np.nan).reshape(2, 2), [[0.5, np.nan], [0.25, 1.0]])
+    corners = mesh.get_coordinates()
     np.testing.assert_array_equal(corners[0, :, 0], [1.0, 3.0, 5.0])
     np.testing.assert_array_equal(corners[:, 0, 1], [5.0, 15.0, 25.0])
-    assert found.colorbar_.ax.get_ylabel() == "error"
+    plt.close("all")
 
 
-def test_a_phase_map_has_its_line_where_neighbors_cross_the_level_and_none_where_nothing_was_measured():
-    found = PhaseMapDisplay([1, 2], [10, 20], [[0.0, 0.0], [1.0, 1.0]]).plot(level=0.25)
-    np.testing.assert_allclose(np.vstack(found.contour_.allsegs[0])[:, 1], 12.5)
-    for level in (2.0, None):
-        assert found.plot(level=level).contour_ is None
-    found = PhaseMapDisplay([1, 2], [1, 2], np.full((2, 2), np.nan)).plot()
-    assert found.contour_ is None
-    assert np.ma.getmaskarray(found.mesh_.get_array()).all()
-
-
-def test_a_phase_map_takes_a_data_frame():
-    frame = pd.DataFrame({"points": [20, 10], "dims": [3, 3], "rank_one": [True, False]})
-    found = PhaseMapDisplay.from_table(frame, "rank_one", n="points", d="dims")
-    np.testing.assert_array_equal(found.values, [[0.0], [1.0]])
-    np.testing.assert_array_equal(found.n, [10.0, 20.0])
-    assert found.plot().contour_ is None
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: PhaseMapDisplay([1, 2], [1], [[0.0]]), "values has shape"),
-        (lambda: PhaseMapDisplay([2, 1], [1], [[0.0, 1.0]]), "d must be increasing"),
-        (lambda: PhaseMapDisplay.from_table({"n": [1], "d": [1]}), "no column 'error'"),
-        (lambda: PhaseMapDisplay.from_table({"n": [1], "d": [1, 2], "error": [0]}), "lengths"),
-    ],
-)
-def test_a_map_that_does_not_fit_its_axes_is_refused(call, message):
-    with pytest.raises(dc.DataError, match=message):
-        call()
+def test_the_edges_around_one_centre_are_half_a_unit_away():
+    np.testing.assert_array_equal(phase_plot.edges(np.array([3.0])), [2.5, 3.5])

@@ -13,8 +13,8 @@ from experiments.data.loading import keep_loadable
 from experiments.harness.command import run
 from experiments.harness.tables import read_table
 from experiments.multi_label import cells as multi_label_cells
-from experiments.multi_label import claims as multi_label_claims
 from experiments.multi_label import data as multi_label_data
+from experiments.multi_label import findings as multi_label_claims
 from experiments.multi_label.experiment import EXPERIMENT as MANY_LABELS
 
 ROOT = Path(__file__).parents[2]
@@ -46,8 +46,19 @@ def test_the_heatmap_is_ordered_by_sums_of_squares():
 
 
 def test_a_set_without_correlations_and_other_settings_has_its_traces_alone():
-    (only,) = multi_label_claims.claims(MULTI_LABEL[MULTI_LABEL["data_set"] == "digits"])
-    assert only.name == "fig5-trace"
+    (only,) = multi_label_claims.findings(MULTI_LABEL[MULTI_LABEL["data_set"] == "digits"])
+    assert list(only.verdicts) == ["fig5-trace"]
+
+
+def test_the_ridge_of_the_table_is_the_weight_of_the_squares_and_not_its_root():
+    assert sorted(set(MULTI_LABEL["ridge"])) == list(multi_label_cells.OTHER_RIDGE)
+    assert multi_label_cells.OTHER_RIDGE == pytest.approx([0.1**2, 0.3**2, 0.5**2, 0.7**2, 1.0])
+    v = np.ones(2)
+    used = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dc, "fista", lambda X, nu, penalty, tol: used.append(penalty))
+        multi_label_cells.solve_relaxation.__wrapped__("digits", 0.1, 0.09)
+    assert np.sum((used[0].a * v) ** 2) == pytest.approx(0.09 * (v @ v))
 
 
 def test_attributes_of_the_digits_are_what_they_say():

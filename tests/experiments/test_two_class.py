@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, each_answer, verdict_of
+from rules import AGREES, DIFFERS, PARTLY, VACUOUS
 
 import diffrac_cvx as dc
 from experiments.harness.tables import read_table
 from experiments.two_class import cells, chance, published
-from experiments.two_class import claims as judged
+from experiments.two_class import findings as judged
 from experiments.two_class import table as tables
 from experiments.two_class.readings import MAIN, READINGS, load_scaled, penalty_of
 
@@ -73,49 +73,35 @@ def whole_table(gain_dense=0.05, gain_runs=0.05, error=0.7, **facts):
 EVERY_SPARSE = [k for k, (_, c, nu) in enumerate(GRID) if nu == 0.01 and c > 0]
 
 
-def figures_of(name, of=None, factors=None, **given):
-    """Return the claim on one set, whose table may have another reading with its own sparse errors."""
-    table = made(of or name, **given)
-    if factors is not None:
-        other = table.query("method == 'relaxation'").assign(reading="factors", error=factors)
-        table = pd.concat([table, other])
-    rows = tables.summary(table).set_index("data_set")
-    return judged.figures_of(name, rows, tables.by_reading(table), tables.by_protocol(table))
+def figures_of(name, **given):
+    """Return the figures of one set, and the verdict on them."""
+    figures = judged.findings(made(name, **given))[0]
+    return figures.table.loc[name], figures.verdicts[f"table1-{name}"]
 
 
-HEART, W1A = {"name": "heart", "sparse": 0.53, "dense": 0.60}, {"name": "w1a", "sparse": 0.9, "dense": 0.9}
-RULES = {
-    "a set agrees where all four figures are the paper's in its protocol, and in part where the sparse one is": (
-        figures_of,
-        (HEART, AGREES), (HEART | {"dense": 0.75}, PARTLY), (HEART | {"sparse": 0.3, "left": (0.8, 0.8)}, PARTLY),
-        (HEART | {"kmeans": 0.6}, PARTLY), (HEART | {"alternating": 0.8}, PARTLY),
-        (HEART | {"sparse": 0.8}, DIFFERS), (HEART | {"of": "sonar"}, NOT_TESTED),
-    ),
-    "labels left by the stopping rule count whatever the value, and those of the optimum do not": (
-        figures_of,
-        (W1A | {"left": (0.11, 0.11)}, AGREES), (W1A | {"constant": 0.106, "trivial": EVERY_SPARSE}, DIFFERS),
-        (HEART | {"left": (0.9, 0.9)}, PARTLY), (HEART | {"left": (0.9, 0.9), "early": 0.5, "sparse": 0.9}, PARTLY),
-        (HEART | {"left": (0.9, 0.9), "early": 0.57, "dense": 0.9}, AGREES),
-    ),
-    "a set agrees in part where only another reading reaches the sparse figure": (
-        figures_of,
-        (HEART | {"sparse": 0.8, "factors": 0.53}, PARTLY), (HEART | {"sparse": 0.8, "factors": 0.8}, DIFFERS),
-    ),
-    "the statement on sparsity is judged by the gains on each rival": (
-        lambda *gains: judged.sparsity_helps(whole_table(*gains) if gains else made("heart", 0.5, 0.6)),
-        ((0.05, 0.05), AGREES), ((0.0, 0.05), PARTLY), ((-0.05, -0.05), DIFFERS), ((), NOT_TESTED),
-    ),
-    "the statement on high errors needs clusterings with larger correlations than the classes": (
-        lambda make=whole_table, **given: judged.high_errors(tables.summary(make(**given)).set_index("data_set")),
-        ({"error": 0.7}, AGREES), ({"error": 0.7, "class_correlation": 0.9}, PARTLY), ({"error": 0.3}, DIFFERS),
-        ({"make": made, "name": "heart", "sparse": 0.7, "dense": 0.7}, NOT_TESTED),
-    ),
-}  # fmt: skip
+def test_labels_left_by_the_stopping_rule_count_whatever_the_value_and_those_of_the_optimum_do_not():
+    row, verdict = figures_of("heart", sparse=0.3, dense=0.6, left=(0.52, 0.61))
+    assert (row["sparse"], row["non-sparse"], verdict) == (0.52, 0.61, AGREES)
+    row, verdict = figures_of("heart", sparse=0.52, dense=0.61, left=(0.9, 0.9))
+    assert row["sparse"] == 0.9
+    assert row["other readings"] == 1  # the optimum
+    assert verdict is PARTLY
+    assert figures_of("heart", sparse=0.9, dense=0.9, left=(0.9, 0.9), early=0.5)[1] is PARTLY
+    assert figures_of("heart", sparse=0.9, dense=0.9)[1] is DIFFERS
 
 
-@each_answer(RULES)
-def test_a_rule_gives_each_of_its_answers(rule, given, verdict):
-    assert verdict_of(rule, given) is verdict
+def test_a_figure_that_one_cluster_reaches_is_vacuous():
+    assert figures_of("w1a", sparse=0.11, dense=0.11, constant=0.106)[1] is VACUOUS
+    assert figures_of("w1a", sparse=0.11, dense=0.11)[1] is AGREES
+
+
+def test_only_the_literal_reading_of_the_scale_can_agree():
+    table = made("heart", sparse=0.9, dense=0.9)
+    other = table.query("method == 'published'").assign(reading="norm one")
+    other["error"] = np.where(other["c"] > 0, 0.52, 0.61)
+    found = judged.findings(pd.concat([table, other]))[0]
+    assert found.verdicts["table1-heart"] is PARTLY
+    assert found.table.loc["heart", "other readings"] == 1
 
 
 def test_three_times_as_many_settings_of_the_same_quality_do_not_count_as_help():
@@ -126,7 +112,7 @@ def test_three_times_as_many_settings_of_the_same_quality_do_not_count_as_help()
     assert (rows["sparse"] < rows["non-sparse"]).sum() > (rows["sparse"] > rows["non-sparse"]).sum()
     best = judged.at_equal_numbers(table)
     assert abs((best["non-sparse"] - best["sparse"]).mean()) < 0.03
-    assert judged.sparsity_helps(table).verdict is not AGREES
+    assert judged.SPARSITY(judged.sparsity_gains(table)) is not AGREES
 
 
 # What counts
@@ -139,7 +125,7 @@ def test_a_setting_whose_value_is_nu_is_no_clustering_and_counts_as_one_cluster(
     assert row["sparse counted"] == row["non-sparse counted"] == 0.95
     assert row["trivial"] == 60
     assert row["setting"] == "none"
-    assert "optimum, clusterings only, nan" in judged.claims(table)[0].measured
+    assert np.isnan(judged.findings(table)[0].table.loc["heart", "below one cluster"])
 
 
 def test_a_cluster_of_less_than_one_percent_is_none_but_is_counted_with_its_error():

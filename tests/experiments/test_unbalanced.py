@@ -1,4 +1,4 @@
-"""The duality of alpha and nu: both values with their certified bounds, and their display."""
+"""The duality of alpha and nu: both values with their certified bounds, and their figure."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ import oracles
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx import paths
-from experiments.unbalanced.duality import Duality, DualityDisplay, duality
+from experiments.unbalanced.duality import Duality, duality
+from experiments.unbalanced.plot import draw_pair
 
 ROUNDING = 1e-9
 
@@ -66,28 +66,13 @@ def test_the_paths_of_nu_bound_the_constrained_value_everywhere(planted, dual):
     assert np.max(np.subtract(*dual.bounds(at)[::-1])) <= 1e-4  # at the solutions the bounds touch
 
 
-def test_duality_draws_both_values_and_the_proved_band(planted, dual):
-    apart = dual.constrained
-    found = DualityDisplay(dual, apart).plot()
-    for line, x, y in (
-        (found.points_, dual.constrained.parameter, dual.constrained.value),
-        (found.crosses_, apart.parameter, apart.value),
-        (found.line_, dual.penalized.parameter, dual.penalized.value),
-        (found.sums_, dual.penalized.parameter, dual.sums[1]),
-    ):
-        np.testing.assert_array_equal(drawn(line), np.column_stack([x, y]))
-    corners = found.band_.get_paths()[0].vertices
+def test_the_band_contains_the_values_at_the_solutions_and_the_sums_are_drawn_at_their_nu(dual):
+    left, right = plt.figure().subplots(1, 2)
+    draw_pair(left, right, dual, color="k", marker="s")
+    solved = dual.constrained
+    np.testing.assert_array_equal(drawn(left.lines[0]), np.column_stack([solved.parameter, solved.value]))
+    np.testing.assert_array_equal(drawn(right.lines[0]), np.column_stack([dual.penalized.parameter, dual.sums[1]]))
+    corners = left.collections[0].get_paths()[0].vertices
     at = dual.constrained.parameter[1]
     lower, upper = dual.bounds([at])
     assert {lower[0], upper[0]} <= set(corners[corners[:, 0] == at, 1])
-
-
-def test_two_dualities_on_the_same_axes_are_told_apart_by_the_color_of_all_their_marks(planted, dual):
-    more = paths.nu_path(planted.X, [0.0, 0.05, 0.1])
-    axes = plt.figure().subplots(1, 2)
-    found = DualityDisplay(dual, dual.constrained, more).plot(axes, legend=False, color="k", marker="s")
-    np.testing.assert_array_equal(drawn(found.line_), np.column_stack([more.parameter, more.value]))
-    assert {line.get_color() for line in (found.points_, found.crosses_, found.line_, found.sums_)} == {"k"}
-    assert mpl.colors.to_hex(found.band_.get_facecolor()[0]) == "#000000"
-    assert (found.points_.get_marker(), found.sums_.get_marker(), found.line_.get_linestyle()) == ("s", "s", "-")
-    assert [one.get_legend() for one in axes] == [None, None]

@@ -117,6 +117,7 @@ def test_every_claim_has_a_number_and_every_experiment_its_pictures(sections):
 def test_every_statement_has_a_verdict_or_a_test_and_the_page_is_that_of_the_tables(sections):
     assert reproduction.open_statements(sections) == []
     assert reproduction.PAGE.read_text() == reproduction.format_page(sections)
+    assert reproduction.BEYOND_PAGE.read_text() == reproduction.format_beyond(sections)
 
 
 def test_the_readme_says_the_same_as_the_page(sections):
@@ -128,7 +129,7 @@ def test_the_readme_says_the_same_as_the_page(sections):
 
 def test_a_missing_table_is_said_and_its_statements_are_open(tmp_path):
     sections = reproduction.read_sections(tmp_path)
-    page = reproduction.format_page(sections)
+    page = reproduction.format_page(sections) + reproduction.format_beyond(sections)
     assert page.count("Not measured yet") == len(reproduction.EXPERIMENTS)
     assert any(statement.name == "fig1-rank-affine" for statement in reproduction.open_statements(sections))
     assert "**open**" in page

@@ -68,7 +68,7 @@ def drawn(line):
     return np.column_stack(line.get_data())
 
 
-tested = dc.StructureTest("columns", 0.2, (0.3, 0.1, 0.25), 40, 0.1)
+tested = dc.structure_test(np.append(np.arange(15.0), np.arange(40.0, 55.0))[:, None])
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def displays(planted, result, other, search, path):
     return {
         "bracket": (plotting.BracketDisplay.from_result(result, other).plot, 1),
         "search": (plotting.SearchDisplay.from_search(search).plot, 1),
-        "structure": (plotting.StructureDisplay.from_tests(tested, replace(tested, null="covariance")).plot, 1),
+        "structure": (plotting.StructureDisplay.from_test(tested).plot, 1),
         "spectrum": (plotting.SpectrumDisplay.from_result(result).plot, 1),
         "projection": (plotting.ProjectionDisplay.from_estimator(estimator, planted.X).plot, 1),
         "bars": (plotting.DirectionDisplay.from_estimator(estimator).plot, 1),
@@ -203,10 +203,12 @@ def test_a_long_search_has_a_logarithmic_axis_of_seconds():
 
 
 def test_a_test_of_structure_is_a_mark_for_each_table_and_a_line_for_this_one():
-    found = plotting.StructureDisplay.from_tests(tested).plot()
-    np.testing.assert_array_equal(found.null_lines_[0].get_xdata(), tested.null_distribution)
-    assert set(found.value_line_.get_xdata()) == {0.2}
-    assert [label.get_text() for label in found.ax_.get_yticklabels()] == ["independent columns\np = 0.5"]
+    found = plotting.StructureDisplay.from_test(tested).plot()
+    bars = [bar.get_width() * bar.get_height() for bar in found.bars_]
+    assert sum(bars) == pytest.approx(1.0)
+    at, density = found.line_.get_data()
+    assert 0.5 < np.trapezoid(density, at) < 1.0
+    assert np.sum(np.diff(np.sign(np.diff(density))) < 0) == 1  # one mode
 
 
 def test_spectra_are_fractions_of_the_eigenvalues(result):
@@ -417,7 +419,7 @@ def test_a_path_is_drawn_per_standard_deviation_where_these_are_given(planted, p
     [
         (lambda: plotting.BracketDisplay.from_result(), "at least one run"),
         (lambda: plotting.SearchDisplay([], 0.2, 0), "at least one history entry"),
-        (lambda: plotting.StructureDisplay(), "at least one test"),
+        (lambda: plotting.StructureDisplay(replace(tested, bandwidth=0.0)), "no scores"),
         (lambda: plotting.SpectrumDisplay([]), "a spectrum"),
         (lambda: plotting.ProjectionDisplay([1.0, 2.0], [1]), "labels has shape"),
         (lambda: plotting.ProjectionDisplay.from_labels(np.eye(3), [1, 1, -1], [1.0]), "w has 1 entries for 3"),

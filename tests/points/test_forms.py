@@ -66,7 +66,6 @@ NEEDED |= {"certificate": dc.optimal_labels(X, ridge=0.1, tol=1e-2, certificate=
 NEEDED |= {"V": np.eye(D), "Y_or_F": LABELS[:, None], "nus": [0.5, 1.0], "lams": [0.1, 0.3]}
 OPTIONS = {
     "compare": {"methods": ["low_rank"]},
-    "structure_test": {"n_resamples": 2},
     "sparse_kmeans": {"n_init": 1, "bound": 1.3},
     "select_sparse_kmeans": {"n_init": 1},
     "gaussian_mixture": {"n_init": 1},
@@ -78,7 +77,6 @@ TABLES_READ = {  # functions that stream a table; the others need it in memory
 ESTIMATORS = {
     "DiffracClustering": lambda: dc.DiffracClustering(),
     "sparse": lambda: dc.DiffracClustering(lam=0.1),
-    "refined": lambda: dc.DiffracClustering(refine=True),
     "columns as they are": lambda: dc.DiffracClustering(standardize=False, nu=0.6),
     "three clusters": lambda: dc.DiffracClustering(n_clusters=3, random_state=0),
     "three clusters by splits": lambda: dc.DiffracClustering(n_clusters=3, strategy="splits"),
@@ -162,9 +160,8 @@ def numbers(answer):
     if isinstance(answer, list | tuple):
         return [number for part in answer for number in numbers(part)]
     if hasattr(answer, "__dataclass_fields__"):
-        parts = [
-            value for name, value in vars(answer).items() if name not in ("name", "null", "seconds", "diagnostics")
-        ]
+        others = ("name", "verdict", "penalty", "seconds", "diagnostics")
+        parts = [value for name, value in vars(answer).items() if name not in others]
         return [number for part in parts for number in numbers(part)]
     return [] if answer is None else [np.asarray(answer, dtype=float)]
 

@@ -329,7 +329,7 @@ def test_diagnostics_look_at_the_weight_of_a_cluster_and_not_at_its_points():
     light = np.where(X[:, 0] > X[:50, 0].max(), 1e-4, 1.0)
     labels = (light < 1.0).astype(float)
     assert "of the weight" in kinds(light)["few points"]
-    model = dc.DiffracClustering()
+    model = dc.DiffracClustering(nu=0.3)
     assert [found.code for found in model.fit(X).diagnostics_] == ["few points"]
     assert model.fit(X, sample_weight=heavy).diagnostics_ == ()
 
@@ -340,12 +340,12 @@ def test_diagnostics_look_at_the_weight_of_a_cluster_and_not_at_its_points():
 OPTIONS = [
     {},
     {"nu": 0.7, "lam": 0.05},
-    {"refine": True, "standardize": False},
+    {"standardize": False},
     {"n_clusters": 3, "random_state": 0},
     {"n_clusters": 4, "strategy": "splits"},
     {"n_clusters": 1},
     {"n_clusters": 4, "random_state": 1, "ridge": 1.0},
-    {"refine": True, "ridge": 1.0},
+    {"ridge": 1.0},
     *({"rounding": rounding, "random_state": 0} for rounding in ROUNDINGS),
 ]
 

@@ -150,7 +150,7 @@ FAULTS = {
     # estimators
     "an estimator's solver": (estimator(solver="magic"), PARAMETER, "solver = 'magic'.*low_rank"),
     "an estimator's rounding": (estimator(rounding="up"), PARAMETER, "rounding = 'up'"),
-    "an estimator's flag": (estimator(refine="yes"), PARAMETER, "refine = 'yes' must be True or False"),
+    "an estimator's flag": (estimator(prove="yes"), PARAMETER, "prove = 'yes' must be True or False"),
     "an estimator's scaling": (estimator(standardize=2), PARAMETER, "standardize = 2"),
     "an estimator's limit": (estimator(time_limit=0), PARAMETER, "time_limit = 0"),
     "an estimator's seed": (estimator(rounding="goemans_williamson", random_state="x"), ValueError, "'x'"),

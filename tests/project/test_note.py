@@ -10,7 +10,7 @@ import pytest
 import diffrac_cvx as dc
 from experiments.optimal import claims as optimal
 from experiments.sparse_regime.population import solve_population
-from experiments.wide_law import claims as wide_law
+from experiments.wide_law import findings as wide_law
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOTE = (DOCS / "note.rst").read_text(encoding="utf-8")

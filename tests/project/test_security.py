@@ -221,7 +221,7 @@ def outcome():
         "lambda path": dc.paths.lambda_path(data.X, [0.01, 0.1]),
         "comparison": dc.compare(data.X, data.y, methods=["low_rank"]),
         CLUSTERS: dc.DiffracClustering(n_clusters=3, ridge=0.1, standardize=False, random_state=0).fit(data.X),
-        STRUCTURE: [dc.structure_test(data.X, n_resamples=2)],
+        STRUCTURE: dc.structure_test(data.X),
         SEARCH: dc.optimal_labels(data.X, 0.9, ridge=0.1, time_limit=1.0),
     }
     return Outcome(source, data, setting, runs, extras)

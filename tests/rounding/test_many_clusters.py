@@ -185,7 +185,7 @@ def test_planted_classes_are_found_whatever_the_form_and_the_order_of_the_table(
 
 
 @STRATEGIES
-@pytest.mark.parametrize("parameters", [{}, {"lam": 0.05}, {"nu": 0.5}, {"standardize": False}, {"refine": True}])
+@pytest.mark.parametrize("parameters", [{}, {"lam": 0.05}, {"nu": 0.5}, {"standardize": False}])
 def test_predict_gives_the_labels_and_the_largest_score(three, strategy, parameters):
     """The last column is nearly a sum of others; the scaled values still have standard deviation one."""
     X = three[0] * [1.0, 30.0, 0.2, 4.0] + 5.0

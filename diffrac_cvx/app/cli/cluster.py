@@ -1,7 +1,6 @@
 """``diffrac-cvx cluster``: clusters of the points of a table, with certified bounds."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -19,7 +18,7 @@ from diffrac_cvx.app.cli.data import CONSTANT_WARNING, TableSource, with_option
 from diffrac_cvx.app.cli.messages import FINISHED_STATUSES, STATUS_MESSAGES, describe_clustering
 from diffrac_cvx.app.cli.predict import save_fitted_model
 from diffrac_cvx.app.labels import file_table
-from diffrac_cvx.comparison.structure import StructureTest, select_informative
+from diffrac_cvx.comparison.structure import StructureTest
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.writing import write_csv
@@ -48,9 +47,6 @@ def cluster(
     solver: Annotated[
         str, typer.Option(help="Solver: auto, low_rank, fista, 'fista published', SCS or CLARABEL.")
     ] = "auto",
-    refine: Annotated[
-        bool, typer.Option("--refine", help="Alternate between direction and clusters until nothing changes.")
-    ] = False,
     known: points.KnownLabelsOption = None,
     unlabelled: points.UnlabelledOption = None,
     must_link_column: points.MustLinkColumnOption = None,
@@ -60,7 +56,7 @@ def cluster(
     certificate: points.CertificateOption = None,
     groups: GroupsOption = None,
     nonnegative: NonnegativeOption = None,
-    structure: Annotated[bool, typer.Option(help="Test for group structure, in at most two seconds.")] = True,
+    structure: Annotated[bool, typer.Option(help="Test for group structure.")] = True,
     tol: options.Tolerance = options.DEFAULT_TOL,
     time_limit: options.TimeLimit = None,
     no_standardize: options.NoStandardize = False,
@@ -116,7 +112,7 @@ def cluster(
         if parameters.message:  # printed now, since a later step may fail
             console.echo(f"{parameters.message}.")
         model, messages = fit_model(
-            table, n_labels, n_clusters, progress, given, strategy=strategy, refine=refine, nu=parameters.nu,
+            table, n_labels, n_clusters, progress, given, strategy=strategy, nu=parameters.nu,
             lam=parameters.lam, ridge=parameters.ridge, solver=solver, tol=tol, time_limit=progress.time_left,
             standardize=not no_standardize, random_state=seed, structure=structure, prove=prove, **known,
         )  # fmt: skip
@@ -172,7 +168,6 @@ def fit_model(
     given: dict[str, Constraints],
     *,
     strategy: str,
-    refine: bool,
     structure: bool,
     prove: bool,
     **parameters: Any,
@@ -181,7 +176,7 @@ def fit_model(
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
     if n_labels == 1:
-        kind = {"n_clusters": n_clusters, "strategy": strategy, "refine": refine, "test_structure": structure}
+        kind = {"n_clusters": n_clusters, "strategy": strategy, "test_structure": structure}
         model = DiffracClustering(prove=prove, **kind, **parameters)
     else:
         model = MultiLabelDiffrac(n_labels=n_labels, **parameters)
@@ -222,7 +217,7 @@ def summarize(table: Table, model: Any, messages: list[str]) -> dict[str, Any]:
     K = getattr(model, "n_clusters", 2)
     return {
         "diagnostics": [vars(reason) for reason in getattr(model, "diagnostics_", ())],
-        "structure": structure_findings(getattr(model, "structure_", ())),
+        "structure": structure_findings(getattr(model, "structure_", None)),
         "n": len(table.X),
         "d": table.X.shape[1],
         "notes": [*map(with_option, table.notes), *messages],
@@ -251,14 +246,9 @@ def summarize(table: Table, model: Any, messages: list[str]) -> dict[str, Any]:
     }
 
 
-def structure_findings(tests: Sequence[StructureTest]) -> list[dict[str, Any]]:
-    """Return the results of the structure tests, and which of them are reported."""
-    reported = select_informative(tests)
-    return [
-        {"null": test.null, "pvalue": test.pvalue, "n_as_extreme": test.n_as_extreme,
-         "n_resamples": len(test.null_distribution), "message": str(test), "reported": test in reported}
-        for test in tests
-    ]  # fmt: skip
+def structure_findings(test: StructureTest | None) -> dict[str, Any] | None:
+    """Return the result of the structure test."""
+    return None if test is None else {"verdict": test.verdict, "pvalue": test.pvalue, "message": str(test)}
 
 
 def selected_features(table: Table, model: Any) -> list[str] | None:

@@ -145,14 +145,13 @@ def label_pictures(table: Data, model: Any, clusters: bool) -> Iterator[html.Enc
 
 
 def proof_pictures(model: Any) -> Iterator[html.EncodedPicture]:
-    """Yield the figures of the structure tests, the bounds and the spectrum."""
+    """Yield the figures of the structure test, the bounds and the spectrum."""
     from diffrac_cvx.plotting import BracketDisplay, SpectrumDisplay, StructureDisplay
 
-    if tests := [test for test in getattr(model, "structure_", ()) if test.null_distribution]:
-        yield html.encode_picture(
-            StructureDisplay.from_tests(*tests),
-            "Structure test: each mark is the cost of a null data set, the line that of this table.",
-        )
+    test = getattr(model, "structure_", None)
+    if test is not None and test.bandwidth > 0.0:
+        words = "Structure test: scores of rows left out of the fit; a gap between groups is far below the curve."
+        yield html.encode_picture(StructureDisplay.from_test(test), words)
     if len(model.result_.history) > 1:
         bounds = BracketDisplay.from_result(model.result_)
         yield html.encode_picture(bounds, "Certified bounds on the optimal cost against time.")

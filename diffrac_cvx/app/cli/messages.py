@@ -36,10 +36,9 @@ def describe_clustering(found: dict[str, Any]) -> list[str]:
 
 
 def describe_structure(found: dict[str, Any]) -> list[str]:
-    """Return the results of the structure tests that are not among the warnings."""
-    warned = [reason["message"] for reason in found["diagnostics"]]
-    messages = [test["message"] for test in found["structure"] if test["reported"] and test["message"] not in warned]
-    return list(dict.fromkeys(messages))  # one if there was no time for either test
+    """Return the result of the structure test, unless it is among the warnings."""
+    warned, test = [reason["message"] for reason in found["diagnostics"]], found["structure"]
+    return [] if test is None or test["message"] in warned else [test["message"]]
 
 
 def describe_warnings(found: dict[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 """Parts of the page below the controls: results, sections of views and data summary."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from textwrap import shorten
 from typing import Any
@@ -15,7 +15,7 @@ from diffrac_cvx.app.page.naming import number_clusters
 from diffrac_cvx.app.page.pictures import DRAWING_LOCK, ViewPicture, draw_picture
 from diffrac_cvx.app.page.summary import ClusterSummary, summarize_search, warnings_html
 from diffrac_cvx.app.page.tables import list_html, stacked_html
-from diffrac_cvx.comparison.structure import StructureTest, find_not_rejected, select_informative
+from diffrac_cvx.comparison.structure import StructureTest
 from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.plotting.canvas import style_of
 from diffrac_cvx.problem.formatting import format_ends
@@ -46,7 +46,7 @@ def hero(chooser: Any, found: ClusterSummary | None, outcome: Outcome | None, is
     if found is None or outcome is None:
         return '<div class="hero"><p class="note">There is no solution yet.</p></div>'
     messages = found.sentences[1:] if found.sizes else found.sentences  # the legend shows the sizes
-    tests = structure_html(outcome.extras.get(STRUCTURE, ()), outcome.setting.has_constraints)
+    tests = structure_html(outcome.extras.get(STRUCTURE, ""))
     parts = [tests, found.warnings, legend_html(found), proof_bar(found.lower, found.cost), list_html(messages)]
     parts += ["" if found.groups is None else stacked_html(found.groups)]
     buttons = [prove] if outcome.setting.n_clusters == 2 else []
@@ -55,15 +55,13 @@ def hero(chooser: Any, found: ClusterSummary | None, outcome: Outcome | None, is
     return f'<div class="{"hero" if is_new else "hero old"}"><div class="picture">{plot}</div>{words}</div>'
 
 
-def structure_html(tests: Sequence[StructureTest] | str, has_constraints: bool = False) -> str:
-    """Return the results of the structure tests as HTML, as a warning if `DiffracClustering` gives one."""
-    if isinstance(tests, str) or not tests:  # the reason for their absence, or none yet
+def structure_html(test: StructureTest | str) -> str:
+    """Return the result of the structure test as HTML, as a warning if `DiffracClustering` gives one."""
+    if isinstance(test, str):  # the reason for its absence, or none yet
         return ""
-    against = find_not_rejected(tests)
-    if against is not None and not has_constraints:
-        return warnings_html([no_structure(str(against))])
-    reported = [test for test in select_informative(tests) if test.null_distribution]
-    return f'<div class="structure">{escape(" ".join(map(str, reported)))}</div>'
+    if test.verdict == "none":
+        return warnings_html([no_structure(str(test))])
+    return f'<div class="structure">{escape(str(test))}</div>'
 
 
 def legend_html(found: ClusterSummary) -> str:

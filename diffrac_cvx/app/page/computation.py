@@ -39,16 +39,13 @@ MODEL_CODE = (
     "tol=tol, standardize=False, random_state=0{columns}).fit(X)"
 )
 STRUCTURE = "structure"  # after every result
-TESTS_CODE = (
-    "[dc.structure_test(X, nu=nu, penalty=penalty, null=null, n_resamples=19, standardize=False, time_limit=0.75) "
-    "for null in (('columns', 'covariance') if X.shape[1] > 1 else ('covariance',))]"
-)
+TEST_CODE = "dc.structure_test(X, nu=nu, penalty=penalty, standardize=False{constraints})"
 SEARCH = "best split"  # on request
 SEARCH_SECONDS = 60.0
 SEARCH_CODE = f"dc.optimal_labels(X, nu, penalty{{constraints}}, tol=tol, time_limit={SEARCH_SECONDS:g})"
 COMPUTATIONS = {
     CLUSTERS: ("model", MODEL_CODE),
-    STRUCTURE: ("tests", TESTS_CODE),
+    STRUCTURE: ("test", TEST_CODE),
     SEARCH: ("found", SEARCH_CODE),
     **EXTRAS,
 }  # all computations except the solves

@@ -1,0 +1,318 @@
+"""Findings on Figure 1."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.harness.boundary import Boundary, PowerLaw, find_boundary, fit_power
+from experiments.harness.findings import Finding, Rule
+from experiments.harness.intervals import Proportion, mean_of, proportion_of
+from experiments.phase_transition.cells import INTERIOR, INTERIOR_D, LOOSE_TOL, PANELS
+from experiments.theory.unique_solution import statistical_dimension
+
+TITLE = "Figure 1: phase transitions"
+ABOUT = (
+    "Balanced, noiseless, columns of sample variance 1, even n, nested replications: four without a penalty (twelve "
+    "for "
+    "d up to 20), 24 in the sparse panels. The weight of |V|_1 is 1/sqrt(n), the paper's lambda read literally, or "
+    "1/n, c_i = "
+    "1/sqrt(n) in Gamma. Flat directions have s = |v|_1^2/|v|_2^2 = 4, rotated ones, as in the paper, s between 1 and "
+    "4. White "
+    "cells were not measured. d + d(d-1)/4 is the statistical dimension of the descent cone at a rank-one matrix "
+    "(Amelunxen et "
+    "al. 2014), d^2/4 the threshold of ellipsoid fitting (Saunderson et al. 2012; Bandeira et al. 2023)."
+)
+RECOVERED = 0.5  # clustering error below which an instance counts as recovered
+LOW = 0.1  # clustering error that counts as low
+THRESHOLDS = (1e-3, 1e-1)  # eigenvalue ratios below which one may call a solution rank one
+WEIGHTS, KINDS = ("1/sqrt(n)", "1/n"), ("rotated", "flat")
+AFFINE_RANK, AFFINE_ERROR, ONE_SPARSE_RANK = "rank, no penalty", "error, no penalty", "rank, 1-sparse"
+INTERIOR_OVER_FAST = "error, interior point over low_rank"
+ERROR_OVER_RANK = {"low_rank": "error over rank, low_rank", "interior": "error over rank, interior point"}
+AT = 20  # d at which ratios are compared
+
+
+def sparse_row(kind: str, weight: str) -> str:
+    """Return the name of the row of a 4-sparse panel."""
+    return f"error, 4-sparse {kind}, weight {weight}"
+
+
+SPARSE_ROWS = {weight: [sparse_row(kind, weight) for kind in KINDS] for weight in WEIGHTS}
+
+
+def is_within(row: str, low: float, high: float) -> Any:
+    """Return the condition that the interval of the exponent in a row lies between two numbers."""
+    return lambda table: table.loc[row, "exponent"].within(low, high)
+
+
+def are_known(*rows: str) -> Any:
+    """Return the condition that the exponents in some rows are determined."""
+    return lambda table: all(np.isfinite(table.loc[row, "exponent"].high) for row in rows)
+
+
+def is_linear(exponent: Any) -> bool:
+    """Return whether the interval of an exponent is consistent with 1 and excludes 2."""
+    return bool(np.isfinite(exponent.high) and exponent.high < 2.0 and exponent.meets(0.9, 1.1))
+
+
+def any_linear(table: pd.DataFrame, weight: str) -> bool:
+    """Return whether the exponent of a 4-sparse panel at a weight is linear."""
+    return any(is_linear(table.loc[row, "exponent"]) for row in SPARSE_ROWS[weight])
+
+
+def none_is_one(table: pd.DataFrame) -> bool:
+    """Return whether the intervals of all 4-sparse exponents exclude 1."""
+    return not any(table.loc[row, "exponent"].meets(0.9, 1.1) for rows in SPARSE_ROWS.values() for row in rows)
+
+
+def same_scale(table: pd.DataFrame) -> list[bool]:
+    """Return for both solvers whether the ratio of the error boundary to that of the rank is constant and near 1."""
+    rows = [table.loc[row] for row in ERROR_OVER_RANK.values()]
+    return [row["exponent"].within(-0.25, 0.25) and 0.5 <= row["at d = 20"] <= 2.0 for row in rows]
+
+
+RANK_AFFINE = Rule(
+    "fig1-rank-affine",
+    "agrees if the interval of the exponent lies within 1.5 to 2.2, in part if below 3",
+    is_within(AFFINE_RANK, 1.5, 2.2),
+    is_within(AFFINE_RANK, -np.inf, 3.0),
+    tested=are_known(AFFINE_RANK),
+)
+RANK_SPARSE = Rule(
+    "fig1-rank-sparse",
+    "for columns of sample variance 1: agrees if the interval of the exponent lies within 0.8 to 1.2, in part if "
+    "below 2",
+    is_within(ONE_SPARSE_RANK, 0.8, 1.2),
+    is_within(ONE_SPARSE_RANK, -np.inf, 2.0),
+    tested=are_known(ONE_SPARSE_RANK),
+)
+ERROR_AFFINE = Rule(
+    "fig1-error-affine",
+    "agrees if the interval of the exponent lies within 1.5 to 2.2, and that of the ratio of both solvers, d up to "
+    f"{INTERIOR_D}, "
+    "within -0.25 to 0.25; in part if the first lies below 3",
+    lambda t: is_within(AFFINE_ERROR, 1.5, 2.2)(t) and is_within(INTERIOR_OVER_FAST, -0.25, 0.25)(t),
+    is_within(AFFINE_ERROR, -np.inf, 3.0),
+    tested=are_known(AFFINE_ERROR, INTERIOR_OVER_FAST),
+)
+ERROR_SPARSE = Rule(
+    "fig1-error-sparse",
+    "agrees if at weight 1/sqrt(n), rotated or flat, the interval of the exponent overlaps 0.9 to 1.1 and excludes 2; "
+    "in "
+    "part if it does so at weight 1/n alone; differs if all four exclude 0.9 to 1.1; not tested otherwise",
+    lambda t: any_linear(t, WEIGHTS[0]),
+    lambda t: any_linear(t, WEIGHTS[1]),
+    tested=lambda t: any(any_linear(t, weight) for weight in WEIGHTS) or none_is_one(t),
+)
+SAME_SCALING = Rule(
+    "fig1-same-scaling",
+    "agrees if by both solvers the interval of the exponent of the ratio lies within -0.25 to 0.25 and the ratio at d "
+    "= 20 "
+    "within 0.5 to 2; in part if by one the interval overlaps -0.25 to 0.25",
+    lambda t: all(same_scale(t)),
+    lambda t: any(t.loc[row, "exponent"].meets(-0.25, 0.25) for row in ERROR_OVER_RANK.values()),
+    tested=are_known(*ERROR_OVER_RANK.values()),
+)
+BY_THRESHOLD, BY_BOTH = "other verdict by threshold", "other verdict by threshold or solution"
+BOTH_FAST, BOTH_INTERIOR = "rank above one, low error: low_rank", "rank above one, low error: interior point"
+ONE_EVERYWHERE, ONE_ENOUGH = "1-sparse, unique: all n", "1-sparse, unique: n >= d"
+SPIKED = Rule(
+    "fig1-spiked",
+    "agrees if the threshold alone changes at least 5 % of the verdicts on rank one (lower end), in part if threshold "
+    "and "
+    "precision together do",
+    lambda t: t.loc[BY_THRESHOLD, "proportion"].low >= 0.05,
+    lambda t: t.loc[BY_BOTH, "proportion"].low >= 0.05,
+)
+SELDOM = Rule(
+    "fig1-seldom-both",
+    "agrees if by both solvers the interval lies below 5 %, in part if it reaches below 10 %",
+    lambda t: all(t.loc[row, "proportion"].high < 0.05 for row in (BOTH_FAST, BOTH_INTERIOR)),
+    lambda t: all(t.loc[row, "proportion"].low < 0.1 for row in (BOTH_FAST, BOTH_INTERIOR)),
+)
+ONE_SPARSE = Rule(
+    "one-sparse-rank-one",
+    "agrees if at least 95 % (lower end) are unique on the whole grid, in part if for n >= d",
+    lambda t: t.loc[ONE_EVERYWHERE, "proportion"].low >= 0.95,
+    lambda t: t.loc[ONE_ENOUGH, "proportion"].low >= 0.95,
+    tested=lambda t: t.loc[ONE_ENOUGH, "instances"] > 0,
+)
+RULES = (RANK_AFFINE, RANK_SPARSE, ERROR_AFFINE, ERROR_SPARSE, SAME_SCALING, SPIKED, SELDOM, ONE_SPARSE)
+
+
+def findings(table: pd.DataFrame) -> list[Finding]:
+    """Return the laws of the boundaries, the proportions, and what was found beyond the paper."""
+    table = with_recovery(table)
+    panel = dict(iter(table.groupby("panel")))
+    affine, interior = panel["affine"], by_interior_point(table)
+    return [
+        Finding(
+            "Exponent of d in the n at which half of the replications have rank one, or an error below 1/2, and in "
+            "ratios of "
+            "such n; 'over' is relative to the n without a penalty, at the largest d that has both",
+            laws(panel, interior),
+            [RANK_AFFINE, RANK_SPARSE, ERROR_AFFINE, ERROR_SPARSE, SAME_SCALING],
+            "Uniqueness of the 1-sparse solution is decided by a linear program that does not depend on lambda.",
+        ),
+        Finding(
+            f"Proportions of instances: verdicts on rank one at thresholds of {THRESHOLDS[0]:g} and {THRESHOLDS[1]:g} "
+            "and solutions "
+            f"to 1e-8 and {LOOSE_TOL:g}; errors below {LOW:g}; the rank-one solution unique",
+            proportions(panel, interior),
+            [SPIKED, SELDOM, ONE_SPARSE],
+            "They depend on the grid, which is dense around the boundary.",
+        ),
+        Finding("Range of the boundary over its theory, d >= 12 and d >= 8", constants(panel)),
+        Finding(
+            f"Instances for d up to {INTERIOR_D} with a solution of higher rank by one of the solvers: those recovered",
+            of_the_face(affine, panel[INTERIOR]),
+            comment="The paper used an interior point, which converges to the interior of the solution set.",
+        ),
+        Finding("Cells in which every solution V is certified to be diagonal", proved_diagonal(panel)),
+        Finding("Recovery by s = |v|_1^2/|v|_2^2 of the rotated direction", by_direction(panel)),
+    ]
+
+
+def with_recovery(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with a column that marks recovery of the labels."""
+    return table.assign(recovered=(table["error"] < RECOVERED).astype(int))
+
+
+def by_interior_point(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the affine cells up to `INTERIOR_D`, by the interior point where the solution may not be unique."""
+    mine, affine = table[table["panel"] == INTERIOR], table[table["panel"] == "affine"]
+    keys = ["n", "d", "replication"]
+    small = affine[affine["d"] <= INTERIOR_D]
+    others = small[~small.set_index(keys).index.isin(mine.set_index(keys).index)]
+    return pd.concat([mine, others]).sort_values(keys)
+
+
+def ratio_law(above: Boundary, below: Boundary) -> PowerLaw:
+    """Return the power law of the ratio of two boundaries, whose replications were resampled alike."""
+    common, i, j = np.intersect1d(above.d[above.inside], below.d[below.inside], return_indices=True)
+    first, second = np.flatnonzero(above.inside)[i], np.flatnonzero(below.inside)[j]
+    outside = np.zeros(len(common), dtype=int)
+    ratio = above.n50[first] / below.n50[second]
+    draws = above.draws[:, first] / below.draws[:, second]
+    return fit_power(Boundary(common, ratio, ratio, ratio, outside, draws, above.units[first]))
+
+
+def last_ratio(above: Boundary, below: Boundary) -> str:
+    """Return the ratio of two boundaries at the largest d that has both."""
+    common, i, j = np.intersect1d(above.d[above.inside], below.d[below.inside], return_indices=True)
+    ratio = above.n50[above.inside][i] / below.n50[below.inside][j]
+    return f"{ratio[-1]:.2f} at d = {common[-1]:g}" if len(common) else "-"
+
+
+def laws(panel: dict[str, pd.DataFrame], interior: pd.DataFrame) -> pd.DataFrame:
+    """Return the exponents of all boundaries and of their ratios."""
+    rank, error = (find_boundary(panel["affine"], column) for column in ("rank_one", "recovered"))
+    inner = find_boundary(interior, "recovered")
+    found = {AFFINE_RANK: (fit_power(rank), "-"), AFFINE_ERROR: (fit_power(error), "-")}
+    found[ONE_SPARSE_RANK] = fit_power(find_boundary(panel["1-sparse, 1/sqrt(n)"], "rank_one")), "-"
+    for weight in WEIGHTS:
+        for kind in KINDS:
+            sparse = find_boundary(panel[f"4-sparse {kind}, {weight}"], "recovered")
+            found[sparse_row(kind, weight)] = fit_power(sparse), last_ratio(sparse, error)
+    found[INTERIOR_OVER_FAST] = ratio_law(inner, error), "-"
+    for name, boundary in zip(ERROR_OVER_RANK.values(), (error, inner), strict=True):
+        found[name] = ratio_law(boundary, rank), "-"
+    records = {
+        name: {
+            "exponent": fit.exponent,
+            "dimensions": fit.dimensions,
+            f"at d = {AT}": fit.factor * float(AT) ** fit.exponent.value,
+            "over": over,
+        }
+        for name, (fit, over) in found.items()
+    }
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("boundary")
+
+
+def by_replication(table: pd.DataFrame, successes: pd.Series) -> Proportion:
+    """Return a proportion of instances, with the replications of each dimension as the independent units."""
+    return proportion_of(successes, table.groupby(["d", "replication"]).ngroup())
+
+
+def verdicts_differ(table: pd.DataFrame, columns: list[str]) -> pd.Series:
+    """Return a mask of the instances whose verdict on rank one depends on the threshold or on the solution."""
+    ratios = table[columns]
+    return (ratios.min(axis=1) < THRESHOLDS[1]) & (ratios.max(axis=1) >= THRESHOLDS[0])
+
+
+def is_both(table: pd.DataFrame) -> pd.Series:
+    """Return a mask of the instances with a low error and a solution of higher rank."""
+    return (table["rank_one"] == 0) & (table["error"] < LOW)
+
+
+def proportions(panel: dict[str, pd.DataFrame], interior: pd.DataFrame) -> pd.DataFrame:
+    """Return the proportions of instances that are judged."""
+    affine, sparse = panel["affine"], panel["1-sparse, 1/sqrt(n)"]
+    enough = sparse[sparse["n"] >= sparse["d"]]
+    found = {
+        BY_THRESHOLD: (affine, verdicts_differ(affine, ["eigenvalue_ratio"])),
+        BY_BOTH: (affine, verdicts_differ(affine, ["eigenvalue_ratio", "loose_ratio"])),
+        BOTH_FAST: (affine, is_both(affine)),
+        BOTH_INTERIOR: (interior, is_both(interior)),
+        ONE_EVERYWHERE: (sparse, sparse["rank_one"]),
+        ONE_ENOUGH: (enough, enough["rank_one"]),
+    }
+    records = {
+        name: {"proportion": by_replication(rows, mask), "instances": len(rows)} for name, (rows, mask) in found.items()
+    }
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("event")
+
+
+def constants(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the range of the ratio of the boundaries to their theories, for large d."""
+    affine, sparse = (find_boundary(panel[name], "rank_one") for name in ("affine", "1-sparse, 1/sqrt(n)"))
+    over = {
+        "no penalty: d + d(d-1)/4": (affine.n50 / statistical_dimension(affine.d))[affine.inside & (affine.d >= 12)],
+        "1-sparse: (d + 1)/2": (sparse.n50 / ((sparse.d + 1) / 2))[sparse.inside & (sparse.d >= 8)],
+    }
+    records = {name: [ratio.min(), ratio.max()] for name, ratio in over.items() if len(ratio)}
+    return pd.DataFrame.from_dict(records, orient="index", columns=["smallest", "largest"]).rename_axis("theory")
+
+
+def of_the_face(affine: pd.DataFrame, interior: pd.DataFrame) -> pd.DataFrame:
+    """Compare the solutions of two solvers if the solution is not unique."""
+    keys = ["n", "d", "replication"]
+    both = affine.merge(interior, on=keys, suffixes=("", " interior"))
+    several = both[(both["rank_one"] == 0) | (both["rank_one interior"] == 0)]
+    records = {
+        name: {
+            "instances": len(several),
+            **{f"error below {b:g}": int((several[column] < b).sum()) for b in (RECOVERED, LOW)},
+        }
+        for name, column in (("low_rank", "error"), ("interior point", "error interior"))
+    }
+    columns = ["instances", *(f"error below {bound:g}" for bound in (RECOVERED, LOW))]
+    return pd.DataFrame.from_dict(records, orient="index", columns=columns).rename_axis("solver")
+
+
+def proved_diagonal(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return how often the penalty removes all interactions of the coordinates."""
+    records = {
+        name: {
+            "cells": len(part),
+            "diagonal": by_replication(part, part["diagonal"]),
+            "of those not recovered": by_replication(lost, lost["diagonal"]),
+        }
+        for name, part in panel.items()
+        if PANELS[name].weight is not None
+        for lost in [part[part["recovered"] == 0]]
+    }
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("panel")
+
+
+def by_direction(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the recovery in the rotated panels by the spread of the direction."""
+    records = {}
+    for weight in WEIGHTS:
+        part = panel[f"4-sparse rotated, {weight}"]
+        halves = {"s below 2.5": part["spread"].between(1.0, 2.5), "above": part["spread"].between(2.5, 4.0)}
+        records[weight] = {
+            name: mean_of(part[mask].groupby(["d", "replication"])["recovered"].mean()) for name, mask in halves.items()
+        }
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight")

@@ -1,0 +1,226 @@
+"""Measure a random sample of the cells of every table again, and compare: ``make recheck``, or
+``python -m experiments.recheck [NAME ...]`` for some tables.
+
+The sample is drawn from the date, so that other cells are measured on other days.  Bounds of a cell must overlap, as
+both certificates are valid.  Errors, ranks and other numbers of the solution returned, which depends on the processor
+where the solution is not unique, are compared as means of a panel: the t interval of the mean difference must contain
+0.  All other entries must be equal, except times and other measures of speed, which are not compared.
+
+The tables of no sweep (``answer``, ``coverage``) and the agreement with the oracle of Figure 1 are not sampled.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.machine.processes import Worker
+from experiments.__main__ import find_experiments
+from experiments.harness import provenance
+from experiments.harness.cell import measure_by
+from experiments.harness.command import LOGS, Experiment
+from experiments.harness.intervals import mean_of
+from experiments.harness.log import SECONDS, SweepError
+from experiments.harness.sweep import Cell
+from experiments.harness.tables import format_table, keys_of, read_table
+
+CELLS, LIMIT = 5, 120.0  # cells of a table, and seconds for each of them
+SLACK = 1e-8  # relative distance of two brackets that counts as rounding
+EQUAL = 1e-4  # relative difference of two entries that counts as rounding
+# Words in the names of columns.
+OF_SPEED = {
+    "seconds", "second", "time", "passes", "iterations", "nodes", "memory", "MB", "speed", "rate", "workers", "limit",
+    "met", "solved", "status", "reason",
+}  # fmt: skip
+OF_SOLUTION = {
+    "error", "ratio", "rank", "rand", "index", "overlap", "imbalance", "correlation", "objective", "separation",
+    "label", "labels", "stability", "diagonal", "inside", "exact", "share", "along", "apart", "moved", "found",
+    "chosen", "precision", "recall", "top", "p", "gap", "best", "above",
+}  # fmt: skip
+UPPER_ENDS = ("upper", "cost", "objective")  # of a bracket, in the place of "lower"
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """Result of measuring some cells of a table again.
+
+    Attributes
+    ----------
+    cells, chosen, compared : int
+        Cells of the table, cells drawn, and those of them that were measured within the limit.
+    disagreements : list of str
+        One sentence each.
+    """
+
+    cells: int
+    chosen: int
+    compared: int
+    disagreements: list[str]
+
+    def as_record(self, day: str) -> dict[str, Any]:
+        """Return the entries of the file."""
+        return {"date": day, "cells": self.cells, "chosen": self.chosen, "compared": self.compared,
+                "disagreements": self.disagreements}  # fmt: skip
+
+
+def recheck(experiment: Experiment, path: Path, day: str, cells: int, seconds: float, grid: str = "full") -> Recheck:
+    """Measure a sample of the cells of a table again and compare the rows; the date seeds the sample."""
+    table = read_table(path)
+    try:
+        chosen, rows = draw_cells(table, experiment.cells(grid), day, cells)
+    except (DataError, SweepError, OSError, ModuleNotFoundError) as error:  # what the cells need is not here
+        print(f"{path} cannot be measured here: {error}")
+        return Recheck(len(table), 0, 0, [])
+    if not chosen:
+        return Recheck(len(table), 0, 0, [])
+    again = pd.DataFrame(list(measure_again(experiment, chosen, seconds)), index=rows.index)
+    finished = again["reason"].isna() if "reason" in again else pd.Series(True, index=again.index)
+    finished &= rows["reason"].isna() if "reason" in rows else True
+    again = read_back(again[finished])
+    columns = list(dict.fromkeys(name for cell in chosen for name in cell))
+    found = list(compare(rows[finished].reset_index(drop=True), again, columns))
+    return Recheck(len(table), len(chosen), int(finished.sum()), found)
+
+
+def draw_cells(table: pd.DataFrame, cells: Sequence[Cell], day: str, count: int) -> tuple[list[Cell], pd.DataFrame]:
+    """Return a random sample of the cells that have a row in a table, and these rows, in the same order."""
+    rng = np.random.default_rng([int(digits) for digits in re.findall(r"\d+", day)])
+    chosen, rows = [], []
+    for k in rng.permutation(len(cells)):
+        cell = cells[k]
+        names = [name for name in cell if name in table.columns]
+        wanted = keys_of(read_back(pd.DataFrame([{name: cell[name] for name in names}])))[0]
+        at = np.flatnonzero([key == wanted for key in keys_of(narrowed(table, cell, names)[names])])
+        if len(at) == 1:
+            chosen.append(cell)
+            rows.append(narrowed(table, cell, names).iloc[at])
+        if len(chosen) == count:
+            break
+    return chosen, pd.concat(rows) if rows else table.iloc[:0]
+
+
+def narrowed(table: pd.DataFrame, cell: Cell, names: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a table that may be those of a cell, by its texts and integers."""
+    for name in names:
+        if isinstance(cell[name], str | int) and not isinstance(cell[name], bool):
+            table = table[table[name] == cell[name]]
+    return table
+
+
+def measure_again(experiment: Experiment, cells: Sequence[Cell], seconds: float) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of cells, measured one after the other; one that cannot be measured has a ``reason``."""
+    limit = min(seconds, experiment.seconds or seconds)
+    with closing(Worker(None if experiment.memory is None else experiment.memory * 1e9)) as worker:
+        for cell in cells:
+            try:
+                row = measure_by(worker, experiment.measure, cell, lambda: False, limit)
+            except Exception as error:  # missing data or packages of one experiment are no reason to stop the others
+                row = {"reason": f"{type(error).__name__}: {error}"}
+            yield {**cell, **{name: entry for name, entry in row.items() if name != SECONDS}}
+
+
+def read_back(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table as it would be read from its file."""
+    return pd.read_csv(StringIO(format_table(table)), low_memory=False) if len(table) else table
+
+
+def compare(before: pd.DataFrame, again: pd.DataFrame, cell_columns: Sequence[str]) -> Iterator[str]:
+    """Yield the disagreements of rows measured twice, in the same order."""
+    common = [name for name in before.columns if name in again.columns and name not in cell_columns]
+    names = [describe(row, cell_columns) for _, row in before.iterrows()]
+    old, new = bounds_of(before, common), bounds_of(again, common)
+    bounded = {name for columns in old for name in columns}
+    for columns, (lower, upper) in old.items():
+        slack = SLACK * (1.0 + upper.abs())
+        for k in np.flatnonzero((lower > new[columns][1] + slack) | (new[columns][0] > upper + slack)):
+            ends = [f"[{low[k]:.9g}, {high[k]:.9g}]" for low, high in ((lower, upper), new[columns])]
+            yield f"{names[k]}: the bounds in {' and '.join(columns)} were {ends[0]} and are {ends[1]}"
+    for name in common:
+        words = set(re.split("[ _]", name))
+        if name in bounded or words & OF_SPEED:
+            continue
+        if words & OF_SOLUTION and pd.api.types.is_numeric_dtype(before[name]):
+            yield from compare_means(before, again, name, cell_columns)
+        else:
+            for k in np.flatnonzero(~equal(before[name], again[name])):
+                yield f"{names[k]}: {name} was {before[name][k]} and is {again[name][k]}"
+
+
+def bounds_of(table: pd.DataFrame, columns: Sequence[str]) -> dict[tuple[str, str], tuple[pd.Series, pd.Series]]:
+    """Return the lower and the upper bounds in a table, by the two columns that hold them."""
+    found = {}
+    for name in columns:
+        words = re.split("[ _]", name)
+        upper = next((other for word in UPPER_ENDS if (other := name.replace("lower", word)) in columns), None)
+        gap = name.replace("value", "gap")
+        if "lower" in words and upper is not None:
+            found[name, upper] = table[name], table[upper]
+        elif "value" in words and gap in columns:
+            found[name, gap] = table[name] - table[gap], table[name]
+    return found
+
+
+def compare_means(before: pd.DataFrame, again: pd.DataFrame, name: str, cell_columns: Sequence[str]) -> Iterator[str]:
+    """Yield the panels in which the mean of a column has changed, by the interval of the mean difference."""
+    panel = [column for column in cell_columns if not pd.api.types.is_numeric_dtype(before[column])]
+    groups = before.groupby(panel, sort=False) if panel else [("all cells", before)]
+    for which, rows in groups:
+        difference = (again[name].astype(float) - before[name].astype(float))[rows.index].dropna()
+        interval = mean_of(difference)
+        if len(difference) > 1 and not interval.meets(0.0, 0.0) and difference.abs().max() > EQUAL:
+            place = which if isinstance(which, str) else ", ".join(map(str, which))
+            yield f"{place}: the mean of {name} over {len(difference)} cells has changed by {interval}"
+
+
+def equal(before: pd.Series, again: pd.Series) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Return which entries are equal, up to rounding."""
+    if pd.api.types.is_numeric_dtype(before) and pd.api.types.is_numeric_dtype(again):
+        close = np.isclose(before.astype(float), again.astype(float), rtol=EQUAL, atol=1e-9, equal_nan=True)
+        return np.asarray(close)
+    return np.asarray(before.fillna("").astype(str) == again.fillna("").astype(str))
+
+
+def describe(row: pd.Series, columns: Sequence[str]) -> str:
+    """Format the entries that identify a cell."""
+    return ", ".join(f"{name} = {row[name]}" for name in columns if name in row.index and pd.notna(row[name]))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure cells again, record the result beside the tables, and return 1 if there are disagreements."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="names of experiments; all by default")
+    parser.add_argument("--cells", type=int, default=CELLS, help="cells of each table (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=LIMIT, help="limit for a cell (default: %(default)s)")
+    parser.add_argument("--date", default=date.today().isoformat(), help="seed of the sample (default: today)")
+    parser.add_argument("--grid", choices=("full", "smoke"), default="full")
+    parser.add_argument("--out", type=Path, help="folder of the tables; figures, or build for the smoke grid")
+    values = parser.parse_args(arguments)
+    folder = values.out or (provenance.FIGURES if values.grid == "full" else LOGS)
+    records, failed = provenance.read_records(folder, provenance.RECHECKS), False
+    for name in values.names or find_experiments():
+        experiment = import_module(f"experiments.{name.replace('-', '_')}.experiment").EXPERIMENT
+        path = folder / f"{experiment.name}.csv"
+        if not path.exists():
+            continue
+        found = recheck(experiment, path, values.date, values.cells, values.seconds, values.grid)
+        print(f"{path}: {found.compared} of {found.chosen} cells compared, {len(found.disagreements)} disagreements")
+        print("".join(f"  {sentence}\n" for sentence in found.disagreements), end="", flush=True)
+        records[experiment.name] = found.as_record(values.date)
+        provenance.write_records(records, folder / provenance.RECHECKS)
+        failed |= bool(found.disagreements)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,310 @@
+"""Findings on Figure 3."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from diffrac_cvx.typing import Array
+from experiments.benchmark.cells import TIMES
+from experiments.benchmark.methods import GOALS
+from experiments.harness.findings import Finding, Rule, one_row, tabulate
+from experiments.harness.intervals import mean_of, median_of, proportion_of
+from experiments.runtime.cells import LIMIT, TIGHT_LIMIT
+from experiments.runtime.fit import fit_exponent, pair
+from experiments.runtime.methods import CVXPY, MAX_CUT, MEMORY, PUBLISHED
+from experiments.runtime.plot import NO_OPTIMUM, scaled
+
+TITLE = "Figure 3: time and error of the solvers"
+ABOUT = (
+    "A k-sparse direction among Gaussian noise columns, sigma = 0.3 on the labels; the same instances for all methods, "
+    "one thread, processor time. The figure: time to a certified relative gap of 1e-2, medians and ranges of three "
+    f"replications; n at d = 50, k = 6, and d at n = 1000, k = 2; open marks: not reached in {LIMIT:g} s by all. "
+    "[Supplement](../figures/runtime_supplement.png): own stopping rules, at the paper's sizes. [Second part]"
+    f"(../figures/runtime_cost.png): a gap of 1e-4 ({TIGHT_LIMIT:g} s more), and FISTA as published."
+)
+LOOSE, TIGHT = "FISTA, 1e-2", "FISTA, 1e-3"
+PAPERS_SIZE = 1000  # n from which cvx broke down in the paper
+COMPARABLE = 3.0  # factor within which two times are comparable
+SMALL_ERROR = 0.05  # difference within which two clustering errors are comparable
+SLACK = 0.1  # amount by which an exponent may exceed that of an upper bound
+MIN_INSTANCES = 6  # fewest instances for a comparison
+COST_ROWS = ["iteration time in n", "iteration time in d"]
+COUNT_ROWS = ["iterations in 1/epsilon", "iterations in log d", "iterations in n"]
+CVX_ROWS = ["CVXPY over FISTA, lambda = 0", "CVXPY over FISTA, lambda = 0.001"]
+MAX_CUT_ROWS = [f"{LOOSE} over max-cut, lambda = 0", f"{TIGHT} over max-cut, lambda = 0"]
+
+
+def bounded(table: pd.DataFrame, rows: list[str]) -> list[bool]:
+    """Return for some exponents whether their intervals exceed the paper's order by `SLACK` at most."""
+    return [table.loc[row, "exponent"].high <= table.loc[row, "paper"] + SLACK for row in rows]
+
+
+def are_known(table: pd.DataFrame, rows: list[str]) -> bool:
+    """Return whether some exponents are determined."""
+    return all(np.isfinite(table.loc[row, "exponent"].value) for row in rows)
+
+
+def are_comparable(table: pd.DataFrame, rows: list[str]) -> tuple[list[bool], list[bool]]:
+    """Return for some pairs of methods whether their times and whether their errors are comparable."""
+    times, errors = table.loc[rows, "ratio of times"], table.loc[rows, "difference of errors"]
+    in_time = [time.within(1 / COMPARABLE, COMPARABLE) for time in times]
+    return in_time, [error.within(-SMALL_ERROR, SMALL_ERROR) for error in errors]
+
+
+def as_slow_as_said(table: pd.DataFrame) -> list[bool]:
+    """Return whether CVXPY is slower than FISTA at lambda = 0, and comparable at 0.001."""
+    plain, sparse = table.loc[CVX_ROWS, "ratio of times"]
+    return [plain.low > COMPARABLE, sparse.within(1 / COMPARABLE, COMPARABLE)]
+
+
+def has_instances(rows: list[str]) -> Any:
+    """Return the condition that some comparisons rest on enough instances."""
+    return lambda table: table.loc[rows, "instances"].min() >= MIN_INSTANCES
+
+
+COST = Rule(
+    "cost",
+    f"an upper bound: agrees if neither exponent's interval exceeds the paper's by {SLACK:g}, in part if one does not; "
+    "not tested with fewer than four sizes",
+    lambda t: all(bounded(t, COST_ROWS)),
+    lambda t: any(bounded(t, COST_ROWS)),
+    tested=lambda t: are_known(t, COST_ROWS),
+)
+ITERATIONS = Rule(
+    "iterations",
+    f"an upper bound: agrees if no exponent's interval exceeds the paper's by {SLACK:g}, in part if that of 1/epsilon "
+    "does not lie above it; not tested with fewer than four sizes",
+    lambda t: all(bounded(t, COUNT_ROWS)),
+    lambda t: t.loc[COUNT_ROWS[0], "exponent"].low <= 1 + SLACK,
+    tested=lambda t: are_known(t, COUNT_ROWS),
+)
+BREAKDOWN = Rule(
+    "fig3-breakdown",
+    f"agrees if today's solvers fail at n = {PAPERS_SIZE} or before at both penalties, in part if at one",
+    lambda t: (t["first n not reached"] <= PAPERS_SIZE).all(),
+    lambda t: (t["first n not reached"] <= PAPERS_SIZE).any(),
+)
+CVX = Rule(
+    "fig3-cvx",
+    f"agrees if the ratio's interval lies above {COMPARABLE:g} at lambda = 0 and within a factor {COMPARABLE:g} of 1 "
+    "at "
+    "0.001; in part if one of these holds",
+    lambda t: all(as_slow_as_said(t)),
+    lambda t: any(as_slow_as_said(t)),
+    tested=has_instances(CVX_ROWS),
+)
+AGAINST_MAX_CUT = Rule(
+    "fig3-max-cut",
+    f"agrees if at one of the two rules the interval of the ratio lies within a factor {COMPARABLE:g} of 1 and that "
+    "of the "
+    f"errors' difference within {SMALL_ERROR:g} of 0; in part if one of these holds at one rule",
+    lambda t: any(map(all, zip(*are_comparable(t, MAX_CUT_ROWS), strict=True))),
+    lambda t: any(map(any, are_comparable(t, MAX_CUT_ROWS))),
+    tested=has_instances(MAX_CUT_ROWS),
+)
+NO_MAX_CUT = Rule(
+    "fig3-no-max-cut",
+    "agrees if on every instance the excess exceeds the certified gaps of both solutions, in part if on more than half "
+    "(lower end)",
+    lambda t: all(share.value == 1.0 for share in t["another problem"]),
+    lambda t: all(share.low > 0.5 for share in t["another problem"]),
+    tested=lambda t: (t["instances"] >= MIN_INSTANCES).all(),
+)
+TWO_RULES = Rule(
+    "fig3-epsilon",
+    "agrees if the intervals lie below 1 for the gap, above 1 for iterations and time, and above 0 for the fall of the "
+    "error; in part if all but the error",
+    lambda t: is_dearer_and_narrower(t) and t["fall of the error"].iloc[0].low > 0,
+    lambda t: is_dearer_and_narrower(t),
+    tested=lambda t: (t["instances"] >= MIN_INSTANCES).all(),
+)
+SPARSE = Rule(
+    "fig3-sparse",
+    "agrees if the intervals of the lead of CVXPY and of its reduction by the smaller gap lie above 0, in part if that "
+    "of the lead does",
+    lambda t: t["lead of CVXPY"].iloc[0].low > 0 and t["reduction"].iloc[0].low > 0,
+    lambda t: t["lead of CVXPY"].iloc[0].low > 0,
+    tested=lambda t: (t["instances"] >= MIN_INSTANCES).all(),
+)
+RULES = (COST, ITERATIONS, BREAKDOWN, CVX, AGAINST_MAX_CUT, NO_MAX_CUT, TWO_RULES, SPARSE)
+
+
+def is_dearer_and_narrower(table: pd.DataFrame) -> bool:
+    """Return whether the smaller epsilon gives a smaller gap for more iterations and time."""
+    row = table.iloc[0]
+    return bool(row["gap"].high < 1 and row["iterations"].low > 1 and row["time"].low > 1)
+
+
+def findings(table: pd.DataFrame) -> list[Finding]:
+    """Return what was found on time and accuracy, by the methods' own rules and to relative gaps."""
+    gaps, own = table[table["goal"] == "gap"], table[table["goal"] == "own"]
+    runs, own = own[own["method"].isin([LOOSE, TIGHT])], own[own["met"] == 1]
+    cost, counts, beyond = (table[table["goal"] == goal] for goal in ("cost", "iterations", "beyond"))
+    published = gaps[gaps["method"] == PUBLISHED]
+    reach = ", ".join(f"{goal:g} on {published[c].notna().sum()}" for goal, c in zip(GOALS, TIMES, strict=True))
+    return [
+        Finding(
+            "Growth of FISTA's cost; lambda = 0 and the paper's rule for the iterations, relative to its order in log "
+            "d",
+            growth_of_cost(cost, counts),
+            [COST, ITERATIONS],
+        ),
+        Finding(f"Sizes at which SCS or CLARABEL reaches a relative gap of 1e-2 within {LIMIT:g} s and {MEMORY:g} GB, "
+        "d = 50",
+                breakdown(gaps), [BREAKDOWN], "Judged by today's solvers, not by those of 2017."),
+        Finding(
+            "Own stopping rules: ratio of times (median; the faster of SCS and CLARABEL over FISTA as published at "
+            "1e-3/log d; "
+            "FISTA over pymanopt's trust regions), and difference of errors (mean)",
+            own_rules(own),
+            [CVX, AGAINST_MAX_CUT],
+        ),
+        Finding(
+            "Excess of the max-cut form's solution over the optimum at lambda = 0.001, %",
+            beyond_max_cut(beyond),
+            [NO_MAX_CUT],
+        ),
+        Finding(
+            "FISTA at 1e-3/log d relative to 1e-2/log d: medians of ratios, and mean fall of the error",
+            two_rules(own, runs),
+            [TWO_RULES],
+        ),
+        Finding(
+            "Errors at lambda = 0.001: lead of CVXPY (SCS) over FISTA at 1e-2/log d, its reduction by 1e-3/log d, and "
+            "`low_rank` "
+            "minus CVXPY, means",
+            sparse_errors(own),
+            [SPARSE],
+        ),
+        Finding("Ratio of the time to a relative gap to that of `low_rank`, same instances", ratios(gaps),
+                comment=f"FISTA as published, of {len(published)} instances, reaches {reach}."),
+        Finding(
+            f"Exponent of n in the time to a relative gap of 1e-2, n from {PAPERS_SIZE} to {gaps['n'].max()}, if "
+            "reached at four sizes",
+            growth(gaps),
+        ),
+        Finding(
+            "Relative gap left by the methods' own rules, median; 1 means that no positive bound is certified",
+            left_gaps(own),
+        ),
+    ]  # fmt: skip
+
+
+def growth_of_cost(cost: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
+    """Return the exponents of the cost of an iteration and of the number of iterations, beside the paper's."""
+    counts = scaled(counts[counts["met"] == 1])
+    found = [fit_exponent(cost[cost["panel"] == x], x, "iteration_seconds") for x in ("n", "d")]
+    for panel, x, y in (("epsilon", "inverse", "iterations"), ("d", "log_d", "scaled"), ("n", "n", "iterations")):
+        found.append(fit_exponent(counts[counts["panel"] == panel], x, y))
+    entries = {"exponent": pd.Series(found, dtype=object), "paper": [1, 2, 1, 0, 0]}
+    return pd.DataFrame(entries).set_axis(pd.Index([*COST_ROWS, *COUNT_ROWS], name="growth of"))
+
+
+def breakdown(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest n that CVXPY reaches at each penalty, and the first larger one that it does not."""
+    rows = gaps[gaps["method"].isin(CVXPY) & (gaps["panel"] == "n")]
+    records = {}
+    for lam, part in rows.groupby("lam"):
+        done = part[TIMES[0]].notna().groupby(part["n"]).max()
+        last = max(done.index[done], default=0)
+        beyond = done.index[~done & (done.index > last)]
+        records[lam] = {"reached up to n": last, "first n not reached": float(min(beyond, default=np.nan))}
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("lambda")
+
+
+def paired(rows: pd.DataFrame, first: list[str], second: list[str], column: str) -> tuple[Array, Array]:
+    """Return a column of two sets of runs, on the instances that both finish."""
+    both = pair(rows, column, first, second)
+    return both["first"].to_numpy(float), both["second"].to_numpy(float)
+
+
+def ratio(rows: pd.DataFrame, first: list[str], second: list[str], column: str = "seconds") -> Array:
+    """Return the ratios of the times of two sets of runs, on the instances that both finish."""
+    return np.asarray(np.divide(*paired(rows, first, second, column)))
+
+
+def differences(rows: pd.DataFrame, first: list[str], second: list[str]) -> Array:
+    """Return the differences of the errors of two sets of runs, on the instances that both finish."""
+    return np.asarray(np.subtract(*paired(rows, first, second, "error")))
+
+
+def own_rules(own: pd.DataFrame) -> pd.DataFrame:
+    """Compare CVXPY with FISTA as published, and this with the max-cut form, by their own stopping rules."""
+    pairs = [(lam, list(CVXPY), [TIGHT]) for lam in (0.0, 0.001)]
+    pairs += [(0.0, [name], [MAX_CUT]) for name in (LOOSE, TIGHT)]
+    records = []
+    for lam, first, second in pairs:
+        times = ratio(own[own["lam"] == lam], first, second)
+        errors = differences(own[own["lam"] == lam], first, second)
+        entry = {"ratio of times": median_of(times), "difference of errors": mean_of(errors), "instances": len(times)}
+        records.append(entry)
+    return pd.DataFrame(records, dtype=object).set_axis(pd.Index([*CVX_ROWS, *MAX_CUT_ROWS], name="methods"))
+
+
+def beyond_max_cut(beyond: pd.DataFrame) -> pd.DataFrame:
+    """Return how far the solution of the max-cut form, optimally scaled, is from the optimum with a penalty."""
+    excess = 100 * beyond["excess"]
+    return one_row(
+        median=excess.median(), smallest=excess.min(), largest=excess.max(),
+        explained_by_gaps=100 * beyond["slack"].max(),
+        another_problem=proportion_of(beyond["excess"] > beyond["slack"]),
+        other_labels=proportion_of(beyond["label_distance"] > 0.0), instances=len(beyond),
+    )  # fmt: skip
+
+
+def two_rules(own: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Compare the paper's two stopping rules, on the instances that met both."""
+    medians = {name: median_of(ratio(own, [TIGHT], [LOOSE], name)) for name in ("gap", "iterations", "seconds")}
+    fall = differences(own, [LOOSE], [TIGHT])
+    return one_row(
+        gap=medians["gap"], iterations=medians["iterations"], time=medians["seconds"], fall_of_the_error=mean_of(fall),
+        instances=len(fall), stopped_before=int((runs["met"] != 1).sum()),
+    )  # fmt: skip
+
+
+def sparse_errors(own: pd.DataFrame) -> pd.DataFrame:
+    """Compare the errors on sparse problems."""
+    sparse = own[own["lam"] > 0.0]
+    lead, closer = (differences(sparse, [LOOSE], [name]) for name in (CVXPY[0], TIGHT))
+    ours = mean_of(differences(sparse, ["low_rank"], [CVXPY[0]]))
+    return one_row(
+        lead_of_CVXPY=mean_of(lead), reduction=mean_of(closer), low_rank_minus_CVXPY=ours,
+        instances=min(len(lead), len(closer)),
+    )  # fmt: skip
+
+
+def ratios(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Return the ratios of the times to each relative gap, instance by instance."""
+    rivals = {
+        "CVXPY, the faster solver": list(CVXPY),
+        "accelerated FISTA": ["accelerated FISTA"],
+        "max-cut form": [MAX_CUT],
+    }
+
+    def records() -> Iterator[dict[str, Any]]:
+        for goal, column in zip(GOALS, TIMES, strict=True):
+            for lam, rows in gaps.groupby("lam"):
+                for name, group in rivals.items():
+                    found = ratio(rows, group, ["low_rank"], column)
+                    if len(found):
+                        yield {
+                            "gap": goal, "lambda": lam, "method": name, "median": np.median(found),
+                            "smallest": found.min(), "largest": found.max(), "instances": len(found),
+                        }  # fmt: skip
+
+    return pd.DataFrame(list(records()))
+
+
+def growth(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Return the exponent of n in the time of each method that reaches the gap at four sizes or more."""
+    wide = gaps[(gaps["panel"] == "n") & (gaps["n"] >= PAPERS_SIZE)].rename(columns={"lam": "lambda"})
+    found = tabulate(wide, ["lambda", "method"], {"exponent": lambda rows: fit_exponent(rows, "n", TIMES[0])})
+    return found[[np.isfinite(exponent.value) for exponent in found["exponent"]]]
+
+
+def left_gaps(own: pd.DataFrame) -> pd.DataFrame:
+    """Return the relative gap at which each method stops by its own rule."""
+    positive = own[(own["value"] > NO_OPTIMUM) & own["method"].isin([LOOSE, TIGHT, "low_rank"])]
+    return tabulate(positive, ["method"], {"relative gap": lambda rows: median_of(rows["gap"] / rows["value"])})

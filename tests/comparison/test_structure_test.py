@@ -1,0 +1,281 @@
+"""Structure test: one mode is not rejected, gaps between groups are found, and no verdict depends on the clock."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.app.cli.program import run_command_line
+from diffrac_cvx.comparison import structure
+from diffrac_cvx.comparison.structure import (
+    MAX_ENTRIES,
+    MAX_ROWS,
+    MIN_ROWS,
+    N_DRAWS,
+    count_modes,
+    critical_bandwidth,
+    permute_columns,
+    pvalue_of_one_mode,
+    rotate_points,
+    spread_ties,
+    unimodal_density,
+)
+from diffrac_cvx.problem.feature_groups import FeatureGroups
+from diffrac_cvx.rounding.diagnostics import unstable, weak_bound
+
+
+def noise(n, d, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def two_groups(n, d, share=0.5, separation=5.0, seed=0):
+    """Points of unit variance in two groups along a random direction, the second group first."""
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal(d)
+    y = np.arange(n) < share * n
+    return rng.standard_normal((n, d)) + separation * np.outer(y, v / np.linalg.norm(v))
+
+
+# Null tables
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (12, 30)])
+def test_permuted_columns_keep_their_values_and_rotated_points_their_covariance(shape):
+    X = noise(*shape) @ np.diag(np.linspace(0.1, 3.0, shape[1]))
+    X -= X.mean(axis=0)
+    rng, groups = np.random.default_rng(1), FeatureGroups.singles(shape[1])
+    shuffled = permute_columns(X, groups)(rng)
+    np.testing.assert_array_equal(np.sort(shuffled, axis=0), np.sort(X, axis=0))
+    assert not np.array_equal(shuffled, X)
+    rotated = rotate_points(X, groups)(rng)
+    np.testing.assert_allclose(rotated.T @ rotated, X.T @ X, atol=1e-10)
+    np.testing.assert_allclose(rotated.mean(axis=0), 0.0, atol=1e-12)
+    assert np.abs(rotated - X).max() > 0.1
+
+
+# One mode
+
+
+def test_the_critical_bandwidth_is_where_a_second_mode_appears():
+    scores = np.concatenate([np.linspace(-0.1, 0.1, 50) - 1.0, np.linspace(-0.1, 0.1, 50) + 1.0])
+    h, grid = critical_bandwidth(scores), np.linspace(-1.1, 1.1, 2001)
+    assert count_modes(scores, 1.05 * h, grid) == 1
+    assert count_modes(scores, 0.95 * h, grid) == 2
+    assert h == pytest.approx(1.0, abs=0.02)  # two equal normal densities at -1 and 1 have one mode from deviation 1 on
+    assert critical_bandwidth(np.ones(7)) == 0.0
+    assert pvalue_of_one_mode(np.ones(7), 0.0, None, np.random.default_rng(0)) == 1.0
+
+
+def test_the_nearest_unimodal_density_keeps_one_that_is_unimodal_and_levels_a_gap():
+    width, share = np.ones(5), np.array([0.1, 0.2, 0.4, 0.2, 0.1])
+    np.testing.assert_allclose(unimodal_density(width, share), share)
+    found = unimodal_density(width, np.array([0.3, 0.1, 0.1, 0.1, 0.4]))
+    np.testing.assert_allclose(found, [0.15, 0.15, 0.15, 0.15, 0.4])
+    half = np.array([2.0, 1.0, 1.0])
+    assert unimodal_density(half, np.array([0.2, 0.3, 0.5])) @ half == pytest.approx(1.0)
+
+
+def test_weights_count_as_repeated_scores():
+    scores = np.random.default_rng(0).standard_normal(60)
+    repeats = np.arange(60) % 3 + 1
+    weighted = critical_bandwidth(scores, repeats / repeats.sum())
+    assert weighted == pytest.approx(critical_bandwidth(np.repeat(scores, repeats)), rel=0.05)
+
+
+def test_p_values_of_samples_with_one_mode_are_rarely_small():
+    """Of 60 flat or skewed samples on average 3 have p at most 0.05; 9 or more have probability 0.003."""
+    rng = np.random.default_rng(0)
+    samples = [rng.random(80) for _ in range(30)] + [rng.exponential(size=80) for _ in range(30)]
+    small = [pvalue_of_one_mode(x, critical_bandwidth(x), None, rng) <= 0.05 for x in samples]
+    assert sum(small) <= 8
+    two = np.concatenate([rng.standard_normal(40) - 3.0, rng.standard_normal(40) + 3.0])
+    assert pvalue_of_one_mode(two, critical_bandwidth(two), None, rng) == 1.0 / (1.0 + N_DRAWS)
+
+
+def test_repeated_values_are_spread_over_their_cells_and_others_kept():
+    X = np.column_stack([np.arange(50) % 3, np.linspace(0.0, 1.0, 50), np.full(50, 7.0)]).astype(float)
+    spread = spread_ties(X, np.random.default_rng(0))
+    np.testing.assert_array_equal(spread[:, 1:], X[:, 1:])
+    assert len(np.unique(spread[:, 0])) == 50
+    np.testing.assert_array_equal(np.round(spread[:, 0]), X[:, 0])
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize("shape", [(120, 6), (40, 200)])
+def test_noise_is_no_evidence_and_two_groups_are_separated(shape):
+    assert dc.structure_test(noise(*shape, seed=1)).verdict == "none"
+    found = dc.structure_test(two_groups(*shape, separation=5.0 if shape[0] > shape[1] else 14.0))
+    assert found.verdict == "separated"
+    assert found.pvalue <= 0.05
+    assert "separate groups" in str(found)
+
+
+def test_unequal_groups_are_found_with_less_weight_on_balance_and_it_is_said():
+    found = dc.structure_test(two_groups(400, 5, share=0.1, separation=8.0))
+    assert found.verdict == "separated"
+    assert not found.has_given_weights
+    assert f"with nu = {found.nu:g} and ridge = {found.penalty.ridge:g}, not with the weights given" in str(found)
+
+
+def test_a_flat_factor_is_a_continuum():
+    rng = np.random.default_rng(0)
+    X = np.outer(3.5 * rng.random(200), rng.standard_normal(8)) + 0.5 * rng.standard_normal((200, 8))
+    found = dc.structure_test(X)
+    assert found.verdict == "continuum"
+    assert "two ends of a continuum" in str(found)
+    model = dc.DiffracClustering(test_structure=True).fit(X)
+    assert "no structure" not in [reason.code for reason in model.diagnostics_]
+
+
+def test_no_row_chooses_the_direction_that_gives_its_score():
+    """With one row moved far away, the scores of others change, and its own is what the others' direction gives."""
+    X = noise(40, 3)
+    points = structure.sample_points(X, None, None, np.random.default_rng(0))
+    split = structure.Split(1.0, dc.Penalty(ridge=0.3), 2, True)
+    original = split.directions
+
+    def spy(self, part):
+        seen.append(part.array())
+        return original(part)
+
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structure.Split, "directions", spy)
+        patch.setattr(structure, "N_PARTITIONS", 1)
+        structure.held_out_scores(split, points, points.array(), np.random.default_rng(1))
+    assert [len(part) for part in seen] == [32] * 5
+
+
+def test_three_clusters_have_two_directions_and_linked_rows_stay_together():
+    rng = np.random.default_rng(0)
+    centres = 6.0 * np.eye(3, 4)
+    X = rng.standard_normal((120, 4)) + centres[np.repeat(range(3), 40)]
+    assert dc.structure_test(X, n_clusters=3).verdict == "separated"
+    points = structure.sample_points(X, None, None, np.random.default_rng(0))
+    assert structure.held_out_scores(
+        structure.Split(1.0, dc.Penalty(ridge=0.3), 3, True), points, X, np.random.default_rng(0)
+    ).shape == (120, 2)
+    pairs = dc.Constraints(must_link=[(i, i + 1) for i in range(0, 120, 2)])
+    assert dc.structure_test(X, n_clusters=3, constraints=pairs).verdict == "separated"
+    doubled = np.repeat(noise(60, 4), 2, axis=0) + 1e-3 * noise(120, 4, 1)
+    assert dc.structure_test(doubled, constraints=pairs).verdict == "none"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"constraints": dc.Constraints(labels=[0] * 5 + [None] * 90 + [1] * 5)},
+        {"sample_weight": np.arange(100.0)},
+        {"penalty": dc.Penalty(ridge=0.3, nonnegative=[0, 1])},
+        {"penalty": dc.Penalty(lam=0.1, ridge=0.3, groups=[0, 0, 1, 1])},
+        {"standardize": False, "nu": 0.7},
+    ],
+    ids=["labels", "weights", "signs", "groups", "units"],
+)
+def test_constraints_weights_groups_and_signs_are_taken(options):
+    assert dc.structure_test(noise(100, 4), **options).verdict == "none"
+    X = noise(100, 4)
+    X[50:, :2] += 6.0
+    assert dc.structure_test(X, **options).verdict == "separated"
+
+
+def test_verdicts_do_not_depend_on_the_clock_and_a_limit_of_time_is_no_evidence(monkeypatch):
+    tables = noise(60, 4), two_groups(60, 4, separation=7.0)
+    quiet = [dc.structure_test(X) for X in tables]
+    clock = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0 * clock())
+    for X, before in zip(tables, quiet, strict=True):
+        again = dc.structure_test(X)
+        assert (again.verdict, again.pvalue) == (before.verdict, before.pvalue)
+        late = dc.structure_test(X, time_limit=0.5)
+        assert late.verdict == "not tested"
+        assert "the time limit was reached" in str(late)
+    model = dc.DiffracClustering(test_structure=True, time_limit=0.5).fit(tables[0])
+    assert "no structure" not in [reason.code for reason in model.diagnostics_]
+
+
+def test_of_large_tables_a_sample_of_the_rows_is_tested():
+    assert dc.structure_test(two_groups(5 * MAX_ROWS, 4)).n_points == MAX_ROWS
+    assert dc.structure_test(noise(2 * MIN_ROWS, MAX_ENTRIES // MIN_ROWS), time_limit=0.1).n_points == MIN_ROWS
+
+
+def test_values_that_cannot_be_used_are_refused():
+    for wrong in ({"n_clusters": 0}, {"nu": 2.0}, {"rng": -1}):
+        with pytest.raises(dc.ParameterError):
+            dc.structure_test(noise(20, 2), **wrong)
+    with pytest.raises(dc.DataError):
+        dc.structure_test(np.zeros(5))
+
+
+# Warnings
+
+
+def test_labels_that_are_hardly_proved_or_change_are_said_to_be():
+    result = dc.DiffracClustering().fit(noise(60, 4)).result_
+    assert weak_bound(result, 2.0 * result.lower) is None
+    assert weak_bound(result, 11.0 * result.lower).code == "hardly proved"
+    assert unstable("other starts", 0.95) is None
+    assert "adjusted Rand index 0.37" in unstable("other starts", 0.37).message
+
+
+@pytest.mark.filterwarnings("ignore:The clusters are unstable")
+def test_noise_has_no_structure_in_the_estimator_and_groups_have():
+    with pytest.warns(dc.DegenerateDataWarning, match="no evidence of more than one group"):
+        model = dc.DiffracClustering(test_structure=True).fit(noise(60, 40))
+    assert model.diagnostics_[0].code == "no structure"
+    assert model.structure_.verdict == "none"
+    model = dc.DiffracClustering(test_structure=True).fit(two_groups(200, 4, separation=6.0))
+    assert model.diagnostics_ == ()
+    assert model.structure_.verdict == "separated"
+
+
+# The program
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(X):
+        path = tmp_path / "table.csv"
+        names = ",".join(f"g{j}" for j in range(X.shape[1]))
+        np.savetxt(path, X, delimiter=",", header=names, comments="")
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize("shape", [(30, 200), pytest.param((63, 2308), marks=pytest.mark.slow)])
+def test_the_program_says_of_noise_first_that_it_is_noise(written, capsys, shape):
+    assert run_command_line(["cluster", written(noise(*shape))]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("WARNING: Structure test: no evidence of more than one group")
+
+
+def test_the_program_says_first_what_supports_an_answer(written, capsys):
+    path = written(two_groups(200, 4, separation=6.0))
+    assert run_command_line(["cluster", path]) == 0
+    assert capsys.readouterr().out.startswith("Structure test: the rows left out of the fit fall into separate groups")
+    assert run_command_line(["cluster", path, "--no-structure"]) == 0
+    assert "Structure" not in capsys.readouterr().out
+    assert run_command_line(["cluster", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["structure"]["verdict"] == "separated"
+
+
+@pytest.mark.parametrize("name", ["heart", "sonar"])
+def test_the_program_and_the_estimator_have_the_same_defaults(name, capsys):
+    run_command_line(["cluster", name, "--json", "--no-structure"])
+    found = json.loads(capsys.readouterr().out)
+    model = dc.DiffracClustering().fit(dc.datasets.load(name)[0])
+    assert found["labels"] == model.labels_.tolist()
+    assert found["lower_bound"] == pytest.approx(model.lower_bound_, abs=1e-12)
+    assert found["tol"] == model.tol
+
+
+def test_one_column_has_no_connection_to_lose_and_may_have_two_groups():
+    rng = np.random.default_rng(0)
+    two = np.concatenate([rng.normal(-3.0, 1.0, 60), rng.normal(3.0, 1.0, 60)])[:, None]
+    assert dc.structure_test(two).verdict == "separated"
+    assert dc.structure_test(noise(100, 1)).verdict == "none"

@@ -1,0 +1,123 @@
+"""Tables measured again: what is compared, and cells falsified by hand that are found."""
+
+import json
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import recheck
+from experiments.harness import provenance
+from experiments.harness.tables import read_table, write_table
+
+DAY = "2026-11-26"
+SMOKE = {  # experiment: the cells measured here, a column, and a false entry of it
+    "unbalanced": (lambda cell: cell["path"] == "nu", "value", lambda value: value + 0.01),
+    "phase_transition": (
+        lambda cell: cell["panel"] == "4-sparse flat, 1/n" and cell["n"] == 100, "upper", lambda value: value / 2,
+    ),
+    "affine_law": (lambda cell: cell["d"] <= 8, "only", lambda value: value + 2),
+    "many_clusters": (
+        lambda cell: cell["method"] == "together" and cell["data"] == "iris", "cost", lambda value: value / 3,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def measured(tmp_path, request):
+    """A few cells of the smoke grid of an experiment, measured here, and their table."""
+    experiment = import_module(f"experiments.{request.param}.experiment").EXPERIMENT
+    chosen, column, falsify = SMOKE[request.param]
+    cells = [cell for cell in experiment.cells("smoke") if chosen(cell)]
+    table = pd.DataFrame([{**cell, **experiment.measure(**cell)} for cell in cells])
+    path = tmp_path / f"{experiment.name}.csv"
+    write_table(table, path)
+    return replace(experiment, cells=lambda grid: cells), path, column, falsify
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("measured", SMOKE, indirect=True)
+def test_a_falsified_cell_is_found_and_a_true_table_agrees(measured):
+    experiment, path, column, falsify = measured
+    count = len(read_table(path))
+    true = recheck.recheck(experiment, path, DAY, count, 120.0, "smoke")
+    assert (true.cells, true.compared, true.disagreements) == (count, count, [])
+    table = read_table(path)
+    table.loc[0, column] = falsify(table.loc[0, column])
+    write_table(table, path)
+    (sentence,) = recheck.recheck(experiment, path, DAY, count, 120.0, "smoke").disagreements
+    assert column in sentence
+
+
+def rows(**columns):
+    return pd.DataFrame({"panel": ["a"] * 6, "replication": range(6), **columns})
+
+
+def disagreements(before, again):
+    return list(recheck.compare(before, again, ["panel", "replication"]))
+
+
+def test_bounds_that_overlap_agree_and_others_do_not():
+    before = rows(lower=0.1, upper=0.2)
+    assert disagreements(before, rows(lower=0.15, upper=0.3)) == []
+    assert len(disagreements(before, rows(lower=0.21, upper=0.3))) == 6
+    assert len(disagreements(rows(value=0.2, gap=0.01), rows(value=0.15, gap=0.01))) == 6
+
+
+def test_errors_are_compared_as_means_of_a_panel():
+    error = np.linspace(0.0, 0.5, 6)
+    assert disagreements(rows(error=error), rows(error=error[::-1])) == []
+    (sentence,) = disagreements(rows(error=error), rows(error=error + 0.3))
+    assert "the mean of error over 6 cells has changed by 0.3" in sentence
+
+
+def test_times_are_not_compared_and_other_entries_are_compared_one_by_one():
+    before = rows(seconds=1.0, points=[10, 12, 14, 16, 18, 20], verdict="x")
+    assert disagreements(before, before.assign(seconds=9.0)) == []
+    assert len(disagreements(before, before.assign(points=[10, 12, 14, 16, 18, 22]))) == 1
+    assert len(disagreements(before, before.assign(verdict="y"))) == 6
+
+
+def cells(grid):
+    return [{"part": part, "k": k} for part in ("a", "b") for k in range(20)]
+
+
+def measure(part, k):
+    if (part, k) == ("a", 3):
+        raise ImportError("no such package")
+    return {"value": float(k), "lower": 0.0, "upper": 1.0}
+
+
+def test_the_sample_is_drawn_from_the_date_and_a_cell_that_fails_does_not_count(tmp_path):
+    table = pd.DataFrame([{**cell, "value": float(cell["k"]), "lower": 0.0, "upper": 1.0} for cell in cells("full")])
+    drawn = [recheck.draw_cells(table, cells("full"), day, 5)[0] for day in (DAY, DAY, "2026-11-27")]
+    assert drawn[0] == drawn[1] != drawn[2]
+    write_table(table, tmp_path / "toy.csv")
+    toy = recheck.Experiment("toy", cells, measure, None, lambda table: [])
+    found = recheck.recheck(toy, tmp_path / "toy.csv", DAY, 40, 60.0)
+    assert (found.cells, found.chosen, found.compared, found.disagreements) == (40, 40, 39, [])
+
+
+def test_a_table_whose_cells_need_what_is_not_here_is_not_compared(tmp_path, capsys):
+    def absent(grid):
+        raise recheck.DataError("build/tests.xml is missing")
+
+    write_table(pd.DataFrame({"k": [1, 2]}), tmp_path / "toy.csv")
+    toy = recheck.Experiment("toy", absent, measure, None, lambda table: [])
+    found = recheck.recheck(toy, tmp_path / "toy.csv", DAY, 5, 60.0)
+    assert (found.cells, found.compared, found.disagreements) == (2, 0, [])
+    assert "build/tests.xml is missing" in capsys.readouterr().out
+
+
+def test_the_command_records_the_date_and_the_disagreements(tmp_path, monkeypatch, capsys):
+    experiment = import_module("experiments.affine_law.experiment").EXPERIMENT
+    found = recheck.Recheck(100, 5, 4, ["d = 8: only was 3 and is 4"])
+    monkeypatch.setattr(recheck, "recheck", lambda *_: found)
+    (tmp_path / f"{experiment.name}.csv").write_text("d\n8\n")
+    assert recheck.main(["affine-law", "--date", DAY, "--out", str(tmp_path)]) == 1
+    assert "4 of 5 cells compared, 1 disagreements" in capsys.readouterr().out
+    record = json.loads((tmp_path / provenance.RECHECKS).read_text())["affine_law"]
+    assert record == found.as_record(DAY)
+    assert record["date"] == DAY

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,12 @@ MAX_NAMES_SHOWN = 12  # names listed in a message
 MAX_VALUES_SHOWN = 3  # values listed in a message
 MAX_LINES = 3  # lines of units or totals that an error suggests to skip
 SAMPLE_ENTRIES = 200  # entries used to decide whether a column is mostly numbers
+MISSING_TEXTS = frozenset(  # those of pandas, and its missing values as text
+    [
+        "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+        "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
+    ]
+)  # fmt: skip
 GROUPS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", ","), (",", "."))}  # thousands separators
 NUMBERS = {  # numbers by decimal mark, with separated thousands
     mark: re.compile(
@@ -45,8 +52,8 @@ def is_number(text: str) -> bool:
 
 def is_mostly_numeric(entries: Iterable[Any]) -> bool:
     """Return whether at least half of the first present entries are numbers."""
-    texts = [text for text in clean_texts(list(entries)[:SAMPLE_ENTRIES]) if text is not None]
-    return bool(texts) and 2 * sum(map(is_number, texts)) >= len(texts)
+    texts = list(filter(None, clean_texts(islice(entries, SAMPLE_ENTRIES))))
+    return bool(texts) and (plain_numbers(texts) is not None or 2 * sum(map(is_number, texts)) >= len(texts))
 
 
 def text_columns(frame: "pd.DataFrame") -> list[Any]:
@@ -54,68 +61,80 @@ def text_columns(frame: "pd.DataFrame") -> list[Any]:
     return [name for name, dtype in frame.dtypes.items() if dtype.kind not in "biuf"]
 
 
-def clean_texts(entries: Iterable[Any]) -> list[str | None]:
+def clean_texts(entries: Iterable[Any], missing: frozenset[str] = MISSING_TEXTS) -> list[str | None]:
     """Return entries as text trimmed on both sides, None if missing."""
-    pandas = pandas_or_error()
-    values = np.asarray(entries, dtype=object)
-    missing = pandas.isna(values).tolist()
-    return [None if absent else str(value).strip() or None for value, absent in zip(values, missing, strict=True)]
+    return [None if (text := str(entry).strip()) in missing else text for entry in entries]
 
 
-def read_numbers(frame: "pd.DataFrame", mark: str | None, ignored: Iterable[str] = ()) -> "pd.DataFrame":
+def read_numbers(
+    frame: "pd.DataFrame", mark: str | None, na_values: Sequence[str] = (), ignored: Iterable[str] = ()
+) -> "pd.DataFrame":
     """Return a frame whose columns are numbers, or text trimmed on both sides with None for missing values.
 
     Each column has the decimal mark, if not given by ``mark``, with which all its entries are numbers.  If both are
     possible, as for 1.204, it has the mark of the other columns; if they do not decide, 1.204 is less than two.
     """
-    pandas = pandas_or_error()
-    texts = {name: clean_texts(frame[name]) for name in text_columns(frame)}
-    features = [name for name in texts if name not in set(ignored)]
-    possible = {
-        name: [one for one in ([mark] if mark else ".,") if all(map(NUMBERS[one].fullmatch, filter(None, texts[name])))]
-        for name in features
-    }
-    notes = []
-    marked = {name: next((text for text in texts[name] if text and re.search("[.,]", text)), "") for name in features}
-    unclear = [name for name in features if len(possible[name]) == 2 and marked[name]]
-    certain = {marks[0] for name, marks in possible.items() if len(marks) == 1 and marked[name]}
-    if unclear:
-        floats = frame.select_dtypes("float").drop(columns=list(ignored), errors="ignore").to_numpy()
-        certain |= {"."} if np.any(floats != np.round(floats), where=np.isfinite(floats)) else set()
-        own = "." if frame.attrs.get("is_comma_separated") else ""
-        for name in unclear:
-            possible[name] = list(certain) if len(certain) == 1 else [own or re.findall("[.,]", marked[name])[0]]
-        doubtful = [name for name in unclear if len(certain) != 1 or possible[name][0] not in marked[name]]
-        if doubtful:
-            text, value = marked[doubtful[0]], to_number(marked[doubtful[0]], possible[doubtful[0]][0])
-            more = f", and so were {len(doubtful) - 1} more columns" if len(doubtful) > 1 else ""
-            notes.append(
-                f"{text} in column {doubtful[0]!r} was read as {value:.12g}{more}. Specify the decimal mark or the "
-                "thousands separator if this is wrong"
-            )
-    commas = [repr(name) for name in features if possible[name] == [","] and marked[name] and name not in unclear]
-    if commas and mark is None:
-        notes.insert(
-            0, f"numbers with a decimal comma: {format_list(commas)}. Specify the decimal mark if this is wrong"
-        )
-    columns: dict[str, Any] = {}
+    attrs, frame.attrs = frame.attrs, {}  # else copied with each column
+    ignored, missing = set(ignored), MISSING_TEXTS.union(na_values)
+    texts = {name: clean_texts(frame[name], missing) for name in text_columns(frame)}
+    plain = {name: plain_numbers(entries) for name, entries in texts.items()}
+    possible, marked = dict[str, list[str]](), dict[str, str]()  # decimal marks, and the first entry with one
     for name, entries in texts.items():
-        if any(entries) and not possible.get(name):
-            columns[name] = pandas.Series(entries, dtype=object)
-        else:
-            columns[name] = np.array([to_number(text, possible.get(name, ".")[0]) for text in entries])
-    for name, dtype in frame.dtypes.items():
-        if name not in texts and not isinstance(dtype, np.dtype):
+        if name in ignored:
+            possible[name], marked[name] = ["."] if plain[name] is not None else [], ""
+            continue
+        marked[name] = next((text for text in entries if text and ("." in text or "," in text)), "")
+        possible[name] = [
+            one
+            for one in mark or ".,"
+            if (one == "." and plain[name] is not None) or all(map(NUMBERS[one].fullmatch, filter(None, entries)))
+        ]
+    certain = {marks[0] for name, marks in possible.items() if len(marks) == 1 and marked[name]}
+    unclear = [name for name, marks in possible.items() if len(marks) == 2 and marked[name]]
+    own = "." if attrs.get("is_comma_separated") else ""
+    for name in unclear:
+        possible[name] = list(certain) if len(certain) == 1 else [own or re.findall("[.,]", marked[name])[0]]
+    doubtful = [
+        name
+        for name in unclear
+        if (len(certain) != 1 or possible[name][0] not in marked[name])
+        and (possible[name] == [","] or any("." not in text for text in filter(None, texts[name])))  # else usual
+    ]
+    commas = [repr(name) for name in marked if possible[name] == [","] and marked[name] and name not in unclear]
+    pandas, notes = pandas_or_error(), list[str]()
+    if commas and mark is None:
+        notes.append(f"numbers with a decimal comma: {format_list(commas)}. Specify the decimal mark if this is wrong")
+    if doubtful:
+        text, value = marked[doubtful[0]], to_number(marked[doubtful[0]], possible[doubtful[0]][0])
+        more = f", and so were {len(doubtful) - 1} more columns" if len(doubtful) > 1 else ""
+        notes.append(
+            f"{text} in column {doubtful[0]!r} was read as {value:.12g}{more}. Specify the decimal mark or the "
+            "thousands separator if this is wrong"
+        )
+    columns, codes = dict[str, Any](), [to_number(text, mark or ".") for text in na_values if is_number(text)]
+    for name in frame.columns:
+        if name not in texts:
             columns[name] = frame[name].to_numpy(dtype=float, na_value=np.nan)
-    attrs = {**frame.attrs, "mark": mark, "notes": (*frame.attrs.get("notes", ()), *notes)}
-    if len(columns) == frame.shape[1]:
-        frame = pandas.DataFrame(columns, columns=frame.columns)
-    elif columns:
-        frame = frame.copy()
-        for name, column in columns.items():
-            frame[name] = column
-    frame.attrs.update(attrs)
-    return frame
+        elif possible[name] == ["."] and plain[name] is not None:
+            columns[name] = plain[name]
+        elif possible[name]:
+            columns[name] = np.array([to_number(text, possible[name][0]) for text in texts[name]])
+        else:
+            columns[name] = pandas.Series(texts[name], frame.index, dtype=object)
+            continue
+        if codes:
+            columns[name] = np.where(np.isin(columns[name], codes), np.nan, columns[name])
+    numbers = pandas.DataFrame(columns, frame.index, frame.columns)
+    numbers.attrs = {**attrs, "mark": mark, "notes": (*attrs["notes"], *notes)}
+    return numbers
+
+
+def plain_numbers(texts: Sequence[str | None]) -> Array | None:
+    """Return texts as numbers with a decimal point, NaN for None, or None if one is another text."""
+    try:
+        return None if "_" in "".join(filter(None, texts)) else np.array(texts, dtype=float)
+    except ValueError:
+        return None
 
 
 def to_number(text: str | None, mark: str) -> float:
@@ -123,7 +142,7 @@ def to_number(text: str | None, mark: str) -> float:
     return np.nan if text is None else float(re.sub(GROUPS[mark], "", text).replace(",", ".").replace("\u2212", "-"))
 
 
-def find_categories(name: str, column: "pd.Series") -> list[str]:
+def find_categories(name: str, column: "pd.Series") -> tuple[str, ...]:
     """Return the sorted categories of a column, 2 to 50."""
     texts = sorted(set(filter(None, category_texts(column))), key=str if column.dtype == object else float)
     if not 2 <= len(texts) <= MAX_CATEGORIES:
@@ -131,7 +150,7 @@ def find_categories(name: str, column: "pd.Series") -> list[str]:
             f"column {name!r} has {len(texts)} distinct values; one-hot encoding needs 2 to {MAX_CATEGORIES}. Drop it",
             [name],
         )
-    return texts
+    return tuple(texts)
 
 
 def category_texts(column: "pd.Series") -> list[str | None]:
@@ -146,89 +165,75 @@ def feature_names(name: str, categories: Sequence[str]) -> list[str]:
     return [f"{name}={value}" for value in (categories[1:] if len(categories) == 2 else categories)]
 
 
-def one_hot_columns(texts: Sequence[str | None], categories: Sequence[str]) -> Array:
-    """Return the binary columns of a categorical column, NaN for missing and for unknown categories."""
-    codes = {value: k for k, value in enumerate(categories)}
-    found = np.array([codes.get(text or "", -1) for text in texts])
-    columns: Array = (found[:, None] == np.arange(len(categories))).astype(float)
-    columns[found < 0] = np.nan
-    return columns[:, 1:] if len(categories) == 2 else columns
-
-
 def category_columns(categories: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the categorical column of each one-hot encoded feature."""
     return {made: name for name, values in categories.items() for made in feature_names(name, values)}
 
 
-def encode_columns(
-    frame: "pd.DataFrame", one_hot: Sequence[str] | str, labeled: bool
-) -> tuple[Array, list[str], dict[str, tuple[str, ...]], list[str]]:
-    """Return the features of a table, their names, the categories of one-hot encoded columns, and notes."""
+def choose_categories(frame: "pd.DataFrame", one_hot: Sequence[str] | str, labeled: bool) -> dict[str, tuple[str, ...]]:
+    """Return the categories of the columns to one-hot encode; raise DataError on all other text columns."""
     texts = text_columns(frame)
     if one_hot == "all":
         one_hot = [name for name in texts if 2 <= frame[name].nunique() <= min(MAX_CATEGORIES, len(frame) // 2)]
     if wrong := [name for name in texts if name not in set(one_hot)]:
         raise text_error(frame, wrong, labeled)
-    categories = {name: tuple(find_categories(name, frame[name])) for name in frame.columns if name in set(one_hot)}
+    return {name: find_categories(name, frame[name]) for name in frame.columns if name in set(one_hot)}
+
+
+def encode_columns(frame: "pd.DataFrame", categories: Mapping[str, Sequence[str]]) -> tuple[Array, tuple[str, ...]]:
+    """Return the features of a table and their names; in binary columns, NaN for missing and unknown categories."""
     if not categories:
-        return frame.to_numpy(dtype=float), list(frame.columns), {}, []
-    count = sum(len(feature_names(name, values)) for name, values in categories.items())
-    require_memory(2.0 * 8.0 * len(frame) * count, f"{count} binary columns", "one-hot encode fewer columns")
-    parts = [
-        one_hot_columns(category_texts(column), categories[name]) if name in categories else column.to_numpy(float)
-        for name, column in frame.items()
-    ]
-    names = [made for name in frame.columns for made in (feature_names(name, categories.get(name, ())) or [name])]
-    note = f"one-hot encoded columns: {format_list(map(repr, categories))} (binary columns: {count})"
-    return np.column_stack(parts), names, categories, [note]
+        return frame.to_numpy(dtype=float), tuple(frame.columns)
+    count = len(category_columns(categories))
+    require_memory(16.0 * len(frame) * count, f"{count} binary columns", "one-hot encode fewer columns")
+    parts, names = list[Array](), list[str]()
+    for name, column in frame.items():
+        known = categories.get(name, ())
+        names += feature_names(name, known) or [name]
+        if known:
+            found = pandas_or_error().Index(known, dtype=object).get_indexer(category_texts(column))[:, None]
+            binary = np.where(found < 0, np.nan, found == np.arange(len(known)))
+        parts.append((binary[:, 1:] if len(known) == 2 else binary) if known else column.to_numpy(dtype=float))
+    return np.column_stack(parts), tuple(names)
 
 
 def text_error(frame: "pd.DataFrame", wrong: Sequence[str], labeled: bool) -> DataError:
     """Return the DataError that names all text columns among the features, and the remedies."""
     entries, bad, stray = {name: list(frame[name]) for name in wrong}, dict[str, list[int]](), list[str]()
-    for name in wrong:
-        present = [i for i, text in enumerate(entries[name]) if text]
+    for name, texts in entries.items():
+        present = [i for i, text in enumerate(texts) if text]
         marks = frame.attrs["mark"] or ".,"
-        others = [[i for i in present if not NUMBERS[mark].fullmatch(entries[name][i])] for mark in marks]
-        bad[name] = min(others, key=len)
-        is_mixed = all(is_number(entries[name][i]) for i in present)
+        bad[name] = min(([i for i in present if not NUMBERS[mark].fullmatch(texts[i])] for mark in marks), key=len)
+        is_mixed = all(is_number(texts[i]) for i in present)
         stray += [name] if is_mixed or 2 * len(bad[name]) < len(present) else []
     first, row, rows = wrong[0], bad[wrong[0]][0], sorted({i for name in stray for i in bad[name]})
     values = {name: list(dict.fromkeys(entries[name][i] for i in bad[name])) for name in wrong}
     if len(wrong) == 1:
         more = f" and {len(bad[first]) - 1} more" if len(bad[first]) > 1 else ""
-        among = " among numbers" * (first in stray and len(bad[first]) < sum(map(bool, entries[first])))
-        message = f"column {first!r} contains text{among}: {entries[first][row]!r} in {format_row(row)}{more}"
+        message = f"column {first!r} contains text: {entries[first][row]!r} in {format_row(row)}{more}"
     else:
         shown = [f"{name!r} ({format_list(map(repr, values[name][:MAX_VALUES_SHOWN]))})" for name in wrong]
         message = f"{len(wrong)} columns are not numeric: {format_list(shown)}; the first text is in {format_row(row)}"
     pairs = {name: "drop" for name in wrong if name not in stray}
     texts = list(dict.fromkeys(text for name in stray for text in values[name]))
-    is_edge = not pairs and len(rows) <= MAX_LINES and not any(map(is_number, texts))
-    if is_edge and rows == list(range(len(rows))):
-        line = frame.attrs.get("first_line", 0) + 1  # counted from 1
-        pairs, remedies = (
-            {f"{line}-{line + len(rows) - 1}": "skip_rows"},
-            ["if these are units or names, skip these lines"],
-        )
-    elif is_edge and rows == list(range(len(frame) - len(rows), len(frame))):
-        pairs, remedies = {str(len(rows)): "skip_footer"}, ["if these are totals or remarks, skip lines at the end"]
-    else:
-        it, one = ("it", "it") if len(wrong) == 1 else ("the text columns", "one of them")
-        remedies = [f"drop {it}"] if pairs else []
-        if pairs and not labeled:
-            remedies.append(f"use {one} as the label")
-        if pairs:
-            remedies.append(f"one-hot encode {it}, but never the outcome")
+    has_numbers, n_rows, remedies = any(map(is_number, texts)), len(rows), list[str]()
+    if pairs:
+        remedies += ["drop the text columns", "one-hot encode them, but never the outcome"]
+        remedies += [] if labeled else ["use one of them as the label"]
         if first == frame.columns[0] and first in pairs and len(set(entries[first])) == len(frame):
             remedies.append(f"if {first!r} names features, transpose the table")
-        if any(map(is_number, texts)):
-            remedies.append("write all numbers of a column with one decimal mark")
-        elif stray:
-            remedies.append("correct the text among numbers, or read it as missing")
-            pairs |= dict.fromkeys(texts[:MAX_VALUES_SHOWN], "na_values")
-        if any(all(map(UNIT.fullmatch, values[name])) for name in pairs if name in values):
-            remedies.append("remove the units of numbers (a decimal comma may stay)")
+    elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(n_rows)):
+        line = frame.attrs.get("first_line", 0) + 1  # counted from 1
+        pairs, remedies = {f"{line}-{line + n_rows - 1}": "skip_rows"}, ["skip these lines, if they are units"]
+    elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(len(frame) - n_rows, len(frame))):
+        pairs, remedies = {str(n_rows): "skip_footer"}, ["skip lines at the end, if they are totals"]
+    if has_numbers:
+        remedies.append("write all numbers of a column with one decimal mark")
+    elif stray and set(pairs.values()) <= {"drop"}:
+        remedies.append("correct the text among numbers, or read it as missing")
+        pairs |= dict.fromkeys(texts[:MAX_VALUES_SHOWN], "na_values")
+    if any(all(map(UNIT.fullmatch, values[name])) for name in pairs if name in values):
+        remedies.append("remove the units of numbers (a decimal comma may stay)")
     return DataError(
         f"{message}. Remedy: {'; or '.join(remedies)}", column=first, row=row,
         remedies=tuple(dict.fromkeys(pairs.values())), columns=tuple(pairs.items()),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import format_list, text_columns
+from diffrac_cvx.datasets.columns import format_list
 from diffrac_cvx.points.checks import Array, rounding_floor
 
 SUMMARY_NAMES = ("total", "totals", "grand total", "sum", "mean", "average", "avg", "sd", "std", "median", "min", "max")
@@ -14,10 +14,11 @@ MISSING_CODES = [float("9" * digits + end) for digits in range(2, 7) for end in 
 
 def find_summary_rows(frame: Any) -> list[str]:
     """Return a note on the last rows if each has an entry such as Total that no other row of its column has."""
-    texts = [[str(text).strip() for text in frame[name]] for name in text_columns(frame)]
     found: list[str] = []
     for i in range(len(frame) - 1, 0, -1):
-        names = [text[i] for text in texts if text[i].strip(".:").lower() in SUMMARY_NAMES and text.count(text[i]) == 1]
+        texts = {name: text for name, text in frame.iloc[i].items() if isinstance(text, str)}
+        summaries = [name for name, text in texts.items() if text.strip(" .:").lower() in SUMMARY_NAMES]
+        names = [texts[name] for name in summaries if list(frame[name]).count(texts[name]) == 1]
         if not names:
             break
         found.insert(0, repr(names[0]))

@@ -4,7 +4,6 @@ LIBSVM text is parsed here because errors must name the file and the line, and b
 LIBSVM reader, is an optional dependency.
 """
 
-import contextlib
 import gzip
 import hashlib
 import io
@@ -12,26 +11,23 @@ import os
 import zipfile
 import zlib
 from importlib import resources
+from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from diffrac_cvx.datasets.catalog import SETS, DataSet
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.machine.writing import atomic_file
 from diffrac_cvx.points.checks import Array, one_of
-
-if TYPE_CHECKING:
-    import requests
 
 DATA_HOME_VARIABLE = "DIFFRAC_DATA_HOME"
 SUBFOLDERS = ("", "libsvm")  # inside the data folder
 MAX_UNPACKED = 100_000_000  # unpacked bytes of arrays to be checked
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-MAX_BYTES = 100_000_000  # of a download; the files have at most a few megabytes
-MAX_REDIRECTS = 3
+BLOCK, MAX_BLOCKS = 65536, 1500  # bytes and blocks of a download; the files have at most a few megabytes
 TIMEOUT = 30.0  # seconds without a response
 
 
@@ -152,15 +148,15 @@ def fetch(name: str, *, url: str | None = None) -> Path:
     name : str
         Data set that is not shipped and has a known address, such as "australian", "dna" or "w1a".
     url : str, optional
-        Mirror of the file, by https (http on this machine only); by default the page named in the paper.  Redirects to
-        another host are refused.
+        Mirror of the file, by https (http on this machine only); by default the page named in the paper.  Redirects are
+        refused.
 
     Raises
     ------
     ParameterError
         If the name is unknown, the data set is shipped, or no address is known.
     DataError
-        If the file cannot be downloaded or written, has another sha256, or redirects to another host.
+        If the file cannot be downloaded or written, has another sha256, or has moved.
     """
     record = SETS[one_of(name, "name", SETS)]
     if record.shipped:
@@ -170,70 +166,31 @@ def fetch(name: str, *, url: str | None = None) -> Path:
             return path
     if not (address := url or record.url):
         raise ParameterError(explain_missing(record))
-    check_address(address, name)
-    # Imported here because most users never download a file.
-    import pooch
-    from requests import RequestException
+    parts = urlsplit(address)
+    is_allowed = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    if not (is_allowed and parts.hostname):
+        raise DataError(f"{address} cannot be used for {name!r}: the protocol must be https")
+    import requests  # here because most users never download a file
 
-    folder, logger = cache_folder(), pooch.get_logger()
-    level = logger.level
-    logger.setLevel("WARNING")
+    folder = cache_folder()
     try:
-        return Path(pooch.retrieve(address, record.sha256, fname=record.file, path=folder, downloader=download))
-    except DataError:
-        raise
-    except RequestException as error:
+        folder.mkdir(parents=True, exist_ok=True)
+        with requests.get(address, stream=True, timeout=TIMEOUT, allow_redirects=False) as response:
+            if response.status_code != requests.codes.ok:
+                raise requests.RequestException(response=response)
+            packed = b"".join(islice(response.iter_content(BLOCK), MAX_BLOCKS))
+        if not matches_checksum(record, packed):
+            raise DataError(f"{address} is not the known file of {name!r} (its sha256 differs); no file was saved")
+        with atomic_file(folder / record.file) as part:
+            part.write_bytes(packed)
+    except requests.RequestException as error:
         answer = type(error).__name__ if error.response is None else f"status {error.response.status_code}"
         raise DataError(
             f"{name!r} could not be downloaded from {address} ({answer}); no file was saved. Check the connection, or "
             "pass the url of a mirror"
         ) from None
-    except ValueError as error:  # another sha256
-        raise DataError(f"{address} is not the known file of {name!r}; no file was saved: {error}") from None
     except OSError as error:
         raise DataError(
             f"the folder {folder} cannot be written to ({error.strerror}). Set ${DATA_HOME_VARIABLE} to another folder"
         ) from None
-    finally:
-        logger.setLevel(level)
-
-
-def check_address(address: str, name: str) -> None:
-    """Raise DataError unless an address uses https, or http on this machine."""
-    parts = urlsplit(address)
-    allowed = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
-    if not (allowed and parts.hostname):
-        raise DataError(f"{address} cannot be used for {name!r}: the protocol must be https")
-
-
-def download(address: str, file: str | IO[bytes], _: object) -> None:
-    """Write the content of an address to a file, for `pooch.retrieve`, without redirects to another host."""
-    import requests
-
-    asked = address
-    for _redirection in range(MAX_REDIRECTS + 1):
-        with requests.get(asked, stream=True, timeout=TIMEOUT, allow_redirects=False) as response:
-            if not response.is_redirect:
-                response.raise_for_status()
-                write_at_most(response, file, address)
-                return
-            following = urljoin(asked, response.headers["Location"])
-            if urlsplit(following)[:2] != urlsplit(address)[:2]:  # protocol, and host with port
-                raise DataError(
-                    f"{address} redirects to another host, {following}; no file was saved. Pass that as url to trust it"
-                )
-            asked = following
-    raise DataError(f"{address} redirects too often; no file was saved. Pass the url of a mirror")
-
-
-def write_at_most(response: "requests.Response", file: str | IO[bytes], address: str) -> None:
-    """Write the content of a response to a file; raise DataError above MAX_BYTES."""
-    written = 0
-    with open(file, "wb") if isinstance(file, str) else contextlib.nullcontext(file) as target:
-        for block in response.iter_content(chunk_size=65536):
-            written += len(block)
-            if written > MAX_BYTES:
-                raise DataError(
-                    f"{address} has more than {MAX_BYTES // 10**6} MB, more than any data set; no file was saved"
-                )
-            target.write(block)
+    return folder / record.file

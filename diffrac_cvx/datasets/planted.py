@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_generator, in_unit_interval, nonnegative, one_of, positive_int
 from diffrac_cvx.points.linear_algebra import inverse_or_one
@@ -18,7 +18,7 @@ DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]
     "student": lambda rng, shape: 0.6**0.5 * rng.standard_t(5, shape),
 }
 
-PLANTED_SCALINGS = ("unit", "white", "none")
+PLANTED_SCALINGS = ("unit", "none")
 
 
 class Planted(NamedTuple):
@@ -64,9 +64,8 @@ def make_planted(
         Standard deviation of the noise on the labels.
     law : {"gaussian", "uniform", "rademacher", "laplace", "student"}
         Distribution of the noise columns, with variance 1; "student" has 5 degrees of freedom.
-    scaling : {"unit", "white", "none"}
-        "unit" divides each column by its root mean square.  "white" gives X'X/n = I by Gram-Schmidt before the
-        rotation, starting with the signal: the signal is only rescaled, the noise becomes orthogonal, v stays sparse.
+    scaling : {"unit", "none"}
+        "unit" divides each column by its root mean square.
     rng : numpy.random.Generator or int
         Random number generator, or its seed.
 
@@ -74,8 +73,6 @@ def make_planted(
     ------
     ParameterError
         If a parameter is outside its range.
-    DataError
-        If scaling is "white" and the simulated columns are linearly dependent, as for n <= d.
     ResourceError
         If the table would not fit in memory.
     """
@@ -94,13 +91,9 @@ def make_planted(
     signal = y + noise * random.standard_normal(n)
     columns = np.column_stack([signal, draw(random, (n, d - 1))])
     columns -= columns.mean(axis=0)
-    v = np.zeros(d)
-    v[0] = 1.0
-    if scaling == "white":
-        columns, v[0] = orthogonalize(columns)
-    Q = draw_rotation(sparsity, random)
+    v, Q = np.zeros(d), draw_rotation(sparsity, random)
     columns[:, :sparsity] = columns[:, :sparsity] @ Q
-    v[:sparsity] = v[0] * Q[0]
+    v[:sparsity] = Q[0]
     if scaling == "unit":
         scale = np.sqrt(np.mean(columns**2, axis=0))
         columns *= inverse_or_one(scale)
@@ -116,18 +109,6 @@ def make_sorted_labels(n: int, imbalance: float) -> Array:
     larger = np.arange((n + 1) // 2, n)
     m = larger[np.argmin(np.abs(((2 * larger - n) / n) ** 2 - imbalance))]
     return np.repeat([1.0, -1.0], [m, n - m])
-
-
-def orthogonalize(columns: Array) -> tuple[Array, float]:
-    """Return the columns after Gram-Schmidt, with mean square 1, and the former root mean square of the first one."""
-    n, d = columns.shape
-    if n <= d:
-        raise DataError(f"whitening d = {d} columns needs n > d, not n = {n}. Use scaling='unit'")
-    orthogonal, R = np.linalg.qr(columns)
-    pivots = np.diag(R)
-    if np.any(np.abs(pivots) <= 1e-8 * np.linalg.norm(columns, axis=0)):
-        raise DataError("the simulated columns are linearly dependent and cannot be whitened. Increase n or change rng")
-    return orthogonal * np.sign(pivots) * n**0.5, float(abs(pivots[0])) / n**0.5
 
 
 def draw_rotation(size: int, rng: np.random.Generator) -> Array:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diffrac_cvx.datasets.columns import (
+    category_columns,
+    choose_categories,
     drop_error,
     encode_columns,
     format_list,
@@ -27,7 +29,7 @@ from diffrac_cvx.datasets.columns import (
 from diffrac_cvx.datasets.data_warnings import find_data_warnings, find_summary_rows
 from diffrac_cvx.datasets.files import read_libsvm
 from diffrac_cvx.datasets.real import SCALINGS
-from diffrac_cvx.datasets.text_tables import ReadOptions, decode, name_columns, names_column, text_frame
+from diffrac_cvx.datasets.text_tables import ReadOptions, decode, name_columns, text_frame
 from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int
@@ -195,7 +197,7 @@ def read_table(
     options = {key: value for key, value in given.items() if value not in (None, (), [], defaults.get(key))}
     encoded = () if one_hot == "all" else tuple(one_hot)
     frame = read_frame(source, name or str(source), reading, [*filter(None, [label]), *drop, *aside, *encoded], drop)
-    messages, points = frame.attrs["notes"], frame.attrs.get("points")
+    messages, points = frame.attrs["notes"], frame.index.to_numpy()
     label = label if label is not None else frame.attrs.get("label")
     drop = [column for column in drop if column not in frame.attrs.get("dropped", ())]
     for columns, purpose in (([label] if label else [], ""), (drop, " to drop"), (aside, " to set aside")):
@@ -205,11 +207,14 @@ def read_table(
     if frame.shape[1] == 0:
         raise DataError("no column is left as a feature")
     require_columns(frame, encoded, " to one-hot encode")
-    X, made, categories, notes = encode_columns(frame, one_hot, labels is not None)
-    names = tuple(made)
+    categories = choose_categories(frame, one_hot, labels is not None)
+    X, names = encode_columns(frame, categories)
     require_no_infinity(X, names)
-    unlabeled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
-    X, mask, changes = clean_missing(X, names, unlabeled, missing, labels is not None)
+    notes = []
+    if categories:
+        count = len(category_columns(categories))
+        notes.append(f"one-hot encoded columns: {format_list(map(repr, categories))} (binary columns: {count})")
+    X, mask, changes = clean_missing(X, names, missing, None if labels is None else labels.isna().to_numpy())
     if len(X) < 2:
         left = "no row is" if len(X) == 0 else "one row is"
         raise DataError(f"{left} left; clustering needs at least two rows")
@@ -222,7 +227,7 @@ def read_table(
     classes = () if text is None else tuple(np.unique(text).tolist())
     X = np.ascontiguousarray(SCALINGS[scaling](X))
     excluded = {column: text_or_none(entries.to_numpy()[mask]) for column, entries in others.items()}
-    named = None if points is None else np.array(points)[mask]
+    named = points[mask] if transpose else None
     return Table(X, names, text, classes, np.flatnonzero(mask), messages, excluded, categories, options, named)
 
 
@@ -251,37 +256,38 @@ def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
 
 
 def clean_missing(
-    X: Array, names: tuple[str, ...], unlabeled: np.ndarray, missing: str, labeled: bool
+    X: Array, names: tuple[str, ...], missing: str, unlabeled: np.ndarray | None = None, means: Array | None = None
 ) -> tuple[Array, np.ndarray, list[str]]:
     """Return X without missing values, the mask of selected rows, and notes on the changes.
 
-    Rows without any value are dropped, and so are rows without a label unless missing = "error".
+    Rows without any value are dropped, and so are rows without a label unless missing = "error".  Missing values are
+    replaced by ``means``, by default those of the columns.
     """
     is_missing = np.isnan(X)
-    empty = is_missing.all(axis=1) & (unlabeled | (not labeled)) & (X.shape[1] > 1)
-    mask = ~unlabeled & ~empty
-    valueless = [names[j] for j in np.flatnonzero(is_missing[mask].all(axis=0))] if mask.any() else []
+    empty = is_missing.all(axis=1) & (X.shape[1] > 1) & (True if unlabeled is None else unlabeled)
+    absent = is_missing if unlabeled is None else np.column_stack([is_missing, unlabeled])
+    mask = ~empty if unlabeled is None else ~empty & ~unlabeled
+    valueless = [names[j] for j in np.flatnonzero(is_missing[mask].all(axis=0))] if mask.any() and means is None else []
     if valueless:
         message = "columns {} have no values. Drop them" if len(valueless) > 1 else "column {} has no values. Drop it"
         raise drop_error(message.format(format_list(map(repr, valueless))), valueless)
-    if missing == "error" and (is_missing.any(axis=1) | unlabeled)[~empty].any():
-        raise missing_error(is_missing & ~empty[:, None], unlabeled & ~empty, names)
+    if missing == "error" and absent[~empty].any():
+        raise missing_error(absent & ~empty[:, None], names)
     if missing == "drop":
         mask &= ~is_missing.any(axis=1)
     changes = []
     if not mask.all():
         changes.append(f"dropped {int((~mask).sum())} of {len(X)} rows with missing values")
     X, is_missing = X[mask], is_missing[mask]
-    if is_missing.any():
-        X = np.where(is_missing, np.nanmean(X, axis=0), X)
-        count = int(is_missing.sum())
-        changes.append(f"replaced {count} missing value{'s' if count > 1 else ''} by the column mean")
+    if count := int(is_missing.sum()):
+        X = np.where(is_missing, np.nanmean(X, axis=0) if means is None else means, X)
+        which = "column" if means is None else "training"
+        changes.append(f"replaced {count} missing value{'s' * (count > 1)} by the {which} mean")
     return X, mask, changes
 
 
-def missing_error(is_missing: np.ndarray, unlabeled: np.ndarray, names: tuple[str, ...]) -> DataError:
-    """Return the DataError that counts and locates the missing values."""
-    absent = np.column_stack([is_missing, unlabeled])
+def missing_error(absent: np.ndarray, names: tuple[str, ...]) -> DataError:
+    """Return the DataError that counts and locates the missing values of the features and, if given, the label."""
     titles = [*(f"column {name!r}" for name in names), "the label"]
     counts = [f"{titles[j]} ({int(absent[:, j].sum())})" for j in np.flatnonzero(absent.any(axis=0))]
     row, column = (int(place) for place in np.argwhere(absent)[0])
@@ -315,7 +321,7 @@ def read_frame(
     """Return the columns of a file as numbers, or as text trimmed on both sides with None for missing values.
 
     Columns that are ``ignored`` stay text and do not decide on marks.  If the table is transposed, points in ``drop``
-    are dropped.  ``attrs`` has "notes", and may have "label", "first_line", "points" and "dropped".
+    are dropped.  ``attrs`` has "notes", and may have "label", "first_line" and "dropped"; points are the index.
     """
     pandas = pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
@@ -345,11 +351,9 @@ def read_frame(
             frame.attrs["notes"] = (*notes, *frame.attrs["notes"])
         if len(twice := frame.columns[frame.columns.duplicated()]):
             raise DataError(f"two columns are named {str(twice[0])!r}. Rename one of them")
-        if suffix in (".npz", ".npy", ".parquet") and reading.na_values:
-            frame = frame.replace(list(reading.na_values), np.nan)
         frame.attrs["notes"] = (*frame.attrs.get("notes", ()), *([] if reading.transpose else find_summary_rows(frame)))
         frame = transpose_frame(frame, drop) if reading.transpose else frame
-        return read_numbers(frame, reading.mark, ignored)
+        return read_numbers(frame, reading.mark, reading.na_values, ignored)
     except DataError as error:
         if str(error).startswith(name):
             raise
@@ -392,8 +396,8 @@ def transpose_frame(frame: "pd.DataFrame", drop: Sequence[str]) -> "pd.DataFrame
     """
     pandas = pandas_or_error()
     dropped = [name for name in drop if name in frame.columns]
-    named = names_column(frame, frame.attrs.get("is_unnamed", False))
     texts = [name for name in text_columns(frame) if not is_mostly_numeric(frame[name])]
+    named = frame.columns[0] if frame.attrs.get("is_unnamed") else next(iter(texts), None)
     if named is None:
         names, messages = [f"x{i + 1}" for i in range(len(frame))], list[str]()
     else:
@@ -403,13 +407,12 @@ def transpose_frame(frame: "pd.DataFrame", drop: Sequence[str]) -> "pd.DataFrame
     points = list(map(str, values.columns))
     if not points:
         raise DataError("no column is numeric, so the transposed table would have no points")
-    transposed = pandas.DataFrame(values.to_numpy().T, columns=names)
+    cells = values.to_numpy().T
+    transposed = pandas.DataFrame(cells, points, names, dtype=cells.dtype)
     notes = [f"the table was transposed: {len(points)} points ({format_list(points)}), {len(names)} features"]
     if others := [name for name in texts if name not in (named, *dropped)]:
         notes.append(f"excluded text columns: {format_list(map(repr, others))}")
-    transposed.attrs.update(
-        frame.attrs, notes=(*frame.attrs["notes"], *notes, *messages), points=points, dropped=dropped
-    )
+    transposed.attrs.update(frame.attrs, notes=(*frame.attrs["notes"], *notes, *messages), dropped=dropped)
     return transposed
 
 
@@ -455,17 +458,10 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     X = arrays.get("X")
     if not isinstance(X, np.ndarray) or X.ndim != 2:
         raise DataError(f"{name} must contain a two-dimensional array X; it contains {format_list(arrays)}")
-    names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
-    if len(names) != X.shape[1]:
-        raise DataError(f"{name} has {len(names)} feature names for {X.shape[1]} features")
+    names = list(map(str, arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])))
     frame = pandas.DataFrame(X, columns=names)
     if "y" in arrays:
-        y = arrays["y"]
-        if y.shape != (len(X),):
-            raise DataError(f"y in {name} has shape {y.shape}; for {len(X)} points it must be ({len(X)},)")
-        if "y" in names:
-            raise DataError(f"{name} has labels y and a feature of the same name. Rename the feature")
-        frame["y"] = y
+        frame.insert(len(names), "y", arrays["y"], allow_duplicates=True)
         frame.attrs["label"] = "y"
     return frame
 

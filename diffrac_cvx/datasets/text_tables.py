@@ -1,25 +1,16 @@
-"""Read a delimited text file with pandas: encoding, separator, first line and numbers; every assumption is a note."""
+"""Read a delimited text as columns of text: encoding, separator and first line; every assumption is a note."""
 
 import csv
 import re
-import warnings
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import (
-    NUMBERS,
-    format_list,
-    is_mostly_numeric,
-    is_number,
-    pandas_or_error,
-    text_columns,
-)
+from diffrac_cvx.datasets.columns import MISSING_TEXTS, format_list, is_mostly_numeric, is_number, pandas_or_error
 from diffrac_cvx.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,10 +18,9 @@ if TYPE_CHECKING:
 
 SAMPLE_LINES = 100  # lines used to find the separator and the column names
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first one wins a tie
-DECLARED_SEPARATOR = re.compile(r'"?sep=(.)"?\s*')  # first line written by some versions of Excel
 WHOLE_NUMBER = re.compile(r"[+-]?\d+")
-ERROR_COUNTS = re.compile(r".*Expected (\d+) fields in line (\d+), saw (\d+)\s*", re.DOTALL)  # an error of pandas
-NO_NAMES = ("", "?", "na", "nan", "n/a", "null", "none", "<na>")  # in small letters: neither names nor numbers
+NO_NAMES = {"?", *map(str.lower, MISSING_TEXTS)}  # in small letters: neither names nor numbers
+END_OF_TEXT = "\x03"  # a last line, which no open quotation contains
 MAX_ENTRIES_SHOWN = 6  # entries of a line shown in a message
 
 
@@ -77,107 +67,72 @@ def decode(content: bytes, encoding: str | None, name: str) -> tuple[str, list[s
 
 
 def text_frame(text: str, name: str, options: ReadOptions) -> "pd.DataFrame":
-    """Return the columns of a text, numbers with a decimal point as numbers and others as text.
+    """Return the columns of a delimited text, as text trimmed on both sides.
 
-    ``attrs`` has "notes", "first_line" (index of the line of the first row) and "is_comma_separated".
+    ``attrs`` has "notes", "first_line" (index of the line of the first row), "is_comma_separated" and "is_unnamed".
     """
-    pandas = pandas_or_error()
-    text = without_lines(text, options)
-    head = list(islice(StringIO(text, newline=None), 2 * SAMPLE_LINES))
-    if not any(line.strip() for line in head):
-        raise DataError(f"{name} is empty")
-    declared = DECLARED_SEPARATOR.fullmatch(head[0])
-    start, n_comments = int(declared is not None), 0
+    lines = StringIO(text.rstrip() if options.skip_footer else text, newline=None).readlines()
+    skipped = range(options.skip_rows) if isinstance(options.skip_rows, int) else options.skip_rows
+    lines = ["" if i in skipped else line for i, line in enumerate(lines[: len(lines) - options.skip_footer])]
     comment = "#" if options.comment is None else options.comment
-    while start < len(head) and (not head[start].strip() or (comment and head[start].lstrip().startswith(comment))):
-        n_comments += bool(head[start].strip())
-        start += 1
-    body = [line.partition(options.comment)[0] if options.comment else line for line in head[start:]]
-    separator = options.separator or (declared[1] if declared else find_separator(body, options.decimal))
-    separator = "\t" if separator == r"\t" else separator
-    rows, ends = read_sample(body, separator)
-    if not rows:
-        raise DataError(f"{name} has no rows")
-    n_titles = count_titles(rows) if options.header is None else 0
-    rows, ends = rows[n_titles:], [0, *ends][n_titles:]
-    has_header, note = find_header(rows) if options.header is None else (options.header, "")
-    if n_titles and not has_header and max(map(len, rows)) == 2:
+    heads = map(str.lstrip, lines)
+    start = next((i for i, head in enumerate(heads) if head and not (comment and head.startswith(comment))), len(lines))
+    body = [line.partition(options.comment)[0] if options.comment else line for line in lines[start:]]
+    separator = options.separator or find_separator(body, options.decimal)
+    rows, ends = split_lines(body, "\t" if separator == r"\t" else separator)
+    filled = [i for i, row in enumerate(rows[: 2 * SAMPLE_LINES]) if any(row)][:SAMPLE_LINES]
+    if not filled:
+        raise DataError(f"{name} has no rows" if any(map(str.strip, lines)) else f"{name} is empty")
+    n_titles = count_titles([rows[i] for i in filled]) if options.header is None else 0
+    sample = [rows[i] for i in filled[n_titles:]]
+    has_header, note = find_header(sample) if options.header is None else (options.header, "")
+    if n_titles and not has_header and max(map(len, sample)) == 2:
         raise DataError(
             "the first line has one entry but the rows have two values. If these are one number with a decimal comma, "
             "specify another separator"
         )
-    notes = []
-    if n_comments:
-        notes.append(f"lines starting with {comment} above the table were skipped: {n_comments}")
-    if n_titles:
-        notes.append(f"lines above the column names with few entries were skipped: {n_titles}")
-    notes += [note] if note else []
-    while has_header and not rows[0][-1].strip() and max((len(row) for row in rows[1:]), default=0) < len(rows[0]):
-        rows[0].pop()  # a separator at the end of this line alone
-    width, skip = len(rows[0]) + is_one_short(rows), start + ends[int(has_header)]
-    csv_options: dict[str, Any] = {
-        "sep": r"\s+" if separator == " " else separator, "header": None, "names": range(width), "index_col": False,
-        "skiprows": skip, "skipinitialspace": True, "comment": options.comment or None, "low_memory": False,
-    }  # fmt: skip
-
-    def parse(**more: Any) -> "pd.DataFrame":
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pandas.errors.ParserWarning)  # longer rows would be cut
-            return pandas.read_csv(StringIO(text, newline=None), **csv_options, **more)
-
-    na_values = list(options.na_values)
-    try:
-        frame = parse(na_values=na_values, decimal=options.mark or ".")
-    except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
-        if isinstance(error, pandas.errors.ParserWarning):
-            raise DataError("the rows have more values than the header has names. Add names") from None
-        if (counts := ERROR_COUNTS.fullmatch(str(error))) is None:
-            raise DataError(str(error).strip()) from None
-        raise DataError(
-            f"line {counts[2]} has {counts[3]} values instead of {counts[1]}. Correct it, skip lines, or specify the "
-            "separator"
-        ) from None
-    if not len(frame):
+    first, width = filled[n_titles] + has_header, len(sample[0]) + is_one_short(sample)
+    if first == len(rows):
         raise DataError("there is no row below the header")
-    if options.mark is None and (columns := may_be_thousands(frame)):
-        texts = parse(na_values=na_values, usecols=columns, dtype=str)
-        for j in columns:
-            if all(map(NUMBERS[","].fullmatch, texts[j].dropna())):
-                frame[j] = texts[j]  # both readings are possible: see `read_numbers`
-    is_unnamed = has_header and (len(rows[0]) < width or not rows[0][0].strip())
-    if has_header and len(rows[0]) < width and frame[width - 1].isna().all():
-        frame, is_unnamed = frame.drop(columns=[width - 1]), not rows[0][0].strip()
-    titles = (
-        [" ".join(entry.split("\n")).strip() for entry in rows[0]]
-        if has_header
-        else [f"x{j + 1}" for j in range(width)]
-    )
-    titles = ["", *titles] if len(titles) < frame.shape[1] else titles
-    if options.transpose and (j := names_column(frame, is_unnamed)) is not None:
-        frame[j] = parse(usecols=[j], dtype=str, na_filter=False)[j]  # a feature may be called NA
+    for row, end in zip(rows[first:], ends[first:], strict=True):
+        if any(row[width:]):
+            raise DataError(
+                f"line {start + end} has {len(row)} values instead of {width}. Correct it, skip lines, or specify the "
+                "separator"
+            )
+    cells = np.array([row[:width] + [""] * (width - len(row)) for row in rows[first:]], dtype=object)
+    titles = [" ".join(entry.split("\n")) for entry in sample[0]] if has_header else [f"x{j + 1}" for j in range(width)]
+    titles = [""] * (width - len(titles)) + titles
     names, renamed = name_columns(titles)
-    frame.columns = pandas.Index(names)
-    empty = [name for name, title in zip(names, titles, strict=True) if not title and frame[name].isna().all()]
-    frame = frame.drop(columns=empty)
-    if is_unnamed and not options.transpose and frame.shape[1] > 1 and names[0] not in empty:
-        frame = frame.iloc[:, 1:]
-        notes.append("the first column has no name and was excluded as row names. Name it to use it")
+    frame = pandas_or_error().DataFrame(cells, columns=names, dtype=object)
+    used = [j for j, title in enumerate(titles) if title or any(cells[:, j])]
+    is_unnamed = not titles[0]
+    n_comments = sum(bool(line.strip()) for line in lines[:start])
+    notes = {
+        f"lines starting with {comment} above the table were skipped: {n_comments}": n_comments,
+        f"lines above the column names with few entries were skipped: {n_titles}": n_titles,
+        note: note,
+    }
+    if is_unnamed and not options.transpose and len(used) > 1 and used[0] == 0:
+        used = used[1:]
+        notes["the first column has no name and was excluded as row names. Name it to use it"] = True
+    frame = frame.iloc[:, used]
     frame.attrs.update(
-        notes=(*notes, *renamed), first_line=skip, is_comma_separated=separator == ",", is_unnamed=is_unnamed
-    )
+        notes=(*(text for text, is_needed in notes.items() if is_needed), *renamed),
+        first_line=start + ends[first] - 1, is_comma_separated=separator == ",", is_unnamed=is_unnamed,
+    )  # fmt: skip
     return frame
 
 
-def without_lines(text: str, options: ReadOptions) -> str:
-    """Return a text whose skipped lines are blank, so that the others keep their numbers."""
-    skip = options.skip_rows
-    skipped = range(skip) if isinstance(skip, int) else skip
-    if not skipped and not options.skip_footer:
-        return text
-    lines = StringIO(text.rstrip() if options.skip_footer else text, newline=None).readlines()
-    for i in skipped:
-        lines[i : i + 1] = ["\n"] * len(lines[i : i + 1])
-    return "".join(lines[: len(lines) - options.skip_footer])
+def split_lines(lines: Sequence[str], separator: str) -> tuple[list[list[str]], list[int]]:
+    """Return the trimmed entries of the lines that are not blank, and the number of lines up to the end of each."""
+    if separator == " ":
+        lines = [" ".join(line.split("\t")).strip() for line in lines]
+    reader = csv.reader([*lines, "\n", END_OF_TEXT], delimiter=separator, skipinitialspace=True)
+    found = [(list(map(str.strip, row)), reader.line_num) for row in reader if len(row) > 1 or any(map(str.strip, row))]
+    if found[-1][0] != [END_OF_TEXT]:
+        raise DataError(f"a quotation that starts in {found[-1][0][-1][:40]!r} is not closed. Close or remove it")
+    return [row for row, _ in found[:-1]], [end for _, end in found[:-1]]
 
 
 def find_separator(lines: list[str], decimal: str | None = None) -> str:
@@ -197,17 +152,14 @@ def find_separator(lines: list[str], decimal: str | None = None) -> str:
     return chosen
 
 
-def read_sample(lines: Sequence[str], separator: str) -> tuple[list[list[str]], list[int]]:
-    """Return the entries of the first lines that are not blank, and the number of lines up to the end of each."""
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    found = [(row, reader.line_num) for row in reader if any(map(str.strip, row))][:SAMPLE_LINES]
-    rows = [row[:-1] if separator == " " and not row[-1] else row for row, _ in found]  # a space at the end of the line
-    return rows, [end for _, end in found]
+def count_filled(row: Sequence[str]) -> int:
+    """Return the number of entries up to the last that is not empty."""
+    return next((j for j in range(len(row), 0, -1) if row[j - 1]), 0)
 
 
 def count_titles(rows: Sequence[Sequence[str]]) -> int:
     """Return the number of lines above the column names that have text in at most half as many columns as the rows."""
-    filled = [max(j + 1 for j, entry in enumerate(row) if entry.strip()) for row in rows]
+    filled = list(map(count_filled, rows))
     width = max(filled, key=filled.count)
     n = next((i for i, row in enumerate(rows) if 2 * filled[i] > width or any(map(is_number, row))), 0)
     return n if n < len(rows) - 1 else 0
@@ -220,8 +172,8 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
     in its column, unless another is above numbers.  If all entries of the table are whole numbers, those of the first
     line must also count up by one.
     """
-    first = [entry.strip() for entry in rows[0]]
-    columns = [[row[j].strip() for row in rows[1:] if j < len(row)] for j in range(len(first))]
+    first = rows[0]
+    columns = [[row[j] for row in rows[1:] if j < len(row)] for j in range(len(first))]
     numbers = [j for j, entry in enumerate(first) if is_number(entry)]
     texts = [j for j, entry in enumerate(first) if j not in set(numbers) and entry.lower() not in NO_NAMES]
     shown = f"the first line ({format_list(first[:MAX_ENTRIES_SHOWN])}{', ...' * (len(first) > MAX_ENTRIES_SHOWN)})"
@@ -244,33 +196,9 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
 
 def is_one_short(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first line has one entry less than most others, which start with different row names."""
-    lengths = [len(row) for row in rows[1:]] or [0]
+    lengths = list(map(count_filled, rows[1:])) or [0]
     firsts = {row[0] for row in rows[1:]}
-    is_padded = all(not row[-1].strip() for row in rows[1:])  # a separator at the end of each line
-    return max(lengths, key=lengths.count) == len(rows[0]) + 1 and (is_padded or len(firsts) == len(rows) - 1)
-
-
-def may_be_thousands(frame: "pd.DataFrame") -> list[int]:
-    """Return the columns whose points may separate thousands: each follows 1 to 3 digits and precedes 3.
-
-    If there are no whole numbers beside them, and no text column has numbers, only the scale would be in doubt.
-    """
-    floats = frame.select_dtypes("float")
-    values = np.abs(floats.to_numpy())
-    is_whole = values == np.round(values)
-    is_fraction = ~is_whole & np.isfinite(values)
-    thousands = 1000.0 * np.where(is_fraction, values, 0.0)
-    fits = (values >= 1.0) & (values < 1000.0) & (np.abs(thousands - np.round(thousands)) < 1e-6)
-    some = ~np.any(is_fraction & ~fits, axis=0) & is_fraction.any(axis=0)
-    if not any(is_mostly_numeric(frame[j]) for j in text_columns(frame)):
-        some &= is_whole.any(axis=0)
-    return [int(j) for j in floats.columns[some]]
-
-
-def names_column(frame: "pd.DataFrame", is_unnamed: bool) -> Any:
-    """Return the label of the first column if it is unnamed, else of the first text column, None if there is none."""
-    texts = (name for name in text_columns(frame) if not is_mostly_numeric(frame[name]))
-    return frame.columns[0] if is_unnamed else next(texts, None)
+    return max(lengths, key=lengths.count) == len(rows[0]) + 1 and len(firsts) == len(rows) - 1
 
 
 def name_columns(titles: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -16,6 +16,7 @@ from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
 
+MAX_NAMED = 5  # points named in an error
 IndexPair = tuple[int, int]
 Indices = npt.NDArray[np.intp]
 ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
@@ -225,7 +226,8 @@ class Constraints:
         node = connected_components(graph, directed=False)[1]
         wrong = np.flatnonzero(node[:double] == node[double:])
         if len(wrong):
-            raise DataError(f"the constraints contradict each other at point {wrong[0]}. Remove one that links it.")
+            among = ", ".join(map(str, wrong[:MAX_NAMED])) + (", ..." if len(wrong) > MAX_NAMED else "")
+            raise DataError(f"the constraints contradict each other among the points {among}. Remove one of them.")
         pair = np.minimum(node[:double], node[double:])
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n

@@ -317,7 +317,7 @@ print(leaves, species)
 assert list(species) == [1, 1, -1, -1]
 
 # %%
-# Inside the package: the record goes to ``diffrac_cvx/datasets/catalog.py``. A file that may be redistributed goes to
+# Inside the package: the record goes to ``diffrac_cvx/datasets/catalog.toml``. A file that may be redistributed goes to
 # ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/data/origins.py``, from which ``make data`` rebuilds it.
 # Any other gets an address, which ``datasets.fetch`` reads.
 #

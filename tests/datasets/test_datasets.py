@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from diffrac_cvx.datasets import make_planted, planted
-from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.metrics import imbalance
 
 # Planted
@@ -18,8 +18,6 @@ def test_the_direction_gives_the_centered_labels_and_is_as_sparse_as_asked(law, 
     np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-14)
     if scaling == "unit":
         np.testing.assert_allclose(np.mean(X**2, axis=0), 1.0, rtol=1e-13)
-    if scaling == "white":
-        np.testing.assert_allclose(X.T @ X / 50, np.eye(9), atol=1e-12)
 
 
 @pytest.mark.parametrize("scaling", planted.PLANTED_SCALINGS)
@@ -118,9 +116,3 @@ def test_a_noise_column_that_happens_to_be_constant_is_harmless(law):
 def test_a_parameter_out_of_range_is_refused_by_name(bad):
     with pytest.raises(ParameterError, match=next(iter(bad))):
         make_planted(**{"n": 10, "d": 3, **bad})
-
-
-@pytest.mark.parametrize(("n", "law"), [(3, "gaussian"), (2, "gaussian"), (4, "rademacher")])
-def test_dependent_columns_cannot_be_whitened(n, law):
-    with pytest.raises(DataError, match="whiten"):
-        make_planted(n, 3, law=law, scaling="white", rng=5)

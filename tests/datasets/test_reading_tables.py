@@ -388,7 +388,7 @@ def test_a_missing_library_or_file_is_named_with_what_to_do(tmp_path, monkeypatc
         ("", "t.csv", "is empty"),
         ("# only a remark\n\n", "t.csv", "has no rows"),
         ("a,b\n1,2\n1,2,3\n", "t.csv", "line 3 has 3 values instead of 2"),
-        ("a,b\n1,2,3\n1,4,5\n", "t.csv", "more values than the header has names"),
+        ("a,b\n1,2,3\n1,4,5\n", "t.csv", "line 2 has 3 values instead of 2"),
         ("a\n1,5\n2,5\n", "t.csv", "with a decimal comma, specify another separator"),
         ("1 2", "t.xls", "'.xls'"),
         ("1 2", "t.xlsx", "cannot be read"),

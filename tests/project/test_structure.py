@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.tables"},
     "pandas": {f"datasets.{name}" for name in ("columns", "schema", "tables", "text_tables")},
-    "pooch": {"datasets.files"},
+    "requests": {"datasets.files"},
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.console"},
     "sklearn": {"baselines.standardized", "app.cli.cluster"}

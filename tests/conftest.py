@@ -1,10 +1,12 @@
 import gc
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from forms import FORMS, LEFT_TO_SLOW_TESTS, Form
+from instances import coarsen
 
 from diffrac_cvx.solvers.factored import sampling
 
@@ -31,6 +33,12 @@ def noisy():
 def form(request, tmp_path):
     """A function that gives an array as a table in one of the forms in which users hold theirs."""
     return Form(request.param, tmp_path)
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """Function that makes the unit of rounding coarse, so that each error term is large, from when it is called."""
+    return partial(coarsen, monkeypatch)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import diffrac_cvx as dc
 
 DATA = ("gaussian", "gaussian", "wide", "units", "constant", "duplicate", "binary", "planted")
 GROUPINGS = ("unequal", "unequal", "singles", "pairs", "all", "none")
+NO_COLUMNS = np.zeros(0, dtype=np.intp)
 
 
 class Instance(NamedTuple):
@@ -118,7 +119,39 @@ def draw_wide_instance(seed):
             ridge[group] *= one**2
         lam = lam * unit**2
     nu, w = (1.0, 0.6)[seed % 5 == 2], rng.uniform(0.1, 3.0, n) if seed % 5 == 4 else None
-    return Instance(X, nu, ridge, groups, lam, True, np.zeros(0, dtype=np.intp), w, None, None)
+    return Instance(X, nu, ridge, groups, lam, True, NO_COLUMNS, w, None, None)
+
+
+def draw_wide_columns(seed, most_columns=40):
+    """A small wide table without groups: equal, negated or constant columns, any units, heavy tails, weights."""
+    rng = np.random.default_rng([2017, 31, seed])
+    n, d = int(rng.integers(8, 21)), int(rng.integers(20, most_columns + 1))
+    X = rng.standard_t(2, (n, d)) if seed % 4 == 1 else rng.standard_normal((n, d))
+    if seed % 3 == 0:
+        X = X + 1.5 * rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
+    if seed % 3 == 1:
+        X[:, : d // 5] += 1.2 * rng.choice([-1.0, 1.0], n)[:, None]
+    copies = rng.integers(0, d, d // 4)
+    if seed % 2:
+        X[:, rng.permutation(d)[: len(copies)]] = X[:, copies] * rng.choice([-1.0, 1.0], len(copies))
+    X /= np.std(X, axis=0)
+    ridge = rng.choice([0.02, 0.3, 1.0]) * (np.ones(d) if seed % 5 < 2 else rng.choice([0.0, 0.25, 1.0, 4.0], d))
+    lam = rng.choice([0.005, 0.05, 0.2, 0.4]) * (np.ones(d) if seed % 5 < 3 else rng.uniform(0.3, 2.0, d))
+    if seed % 7 == 0:
+        lam[rng.integers(0, d, 2)] = 0.0
+    if seed % 6 == 0:
+        units = 10.0 ** rng.uniform(-6, 6, d)
+        X, ridge, lam = X * units, ridge * units**2, lam * units**2
+    if seed % 8 == 3:
+        X[:, rng.integers(0, d, 3)] = 2.0
+    nu, w = (1.0, 0.7, 0.4)[int(rng.integers(3))], rng.choice([0.25, 1.0, 2.0], n) if seed % 5 == 4 else None
+    return Instance(X, nu, ridge, draw_groups(rng, d, "none"), lam, False, NO_COLUMNS, w, None, None)
+
+
+def link(instance, seed):
+    """The same instance with points in groups, in which they have the same or the opposite label."""
+    rng, n = np.random.default_rng([2017, 25, seed]), len(instance.X)
+    return instance._replace(membership=rng.integers(0, max(2, 2 * n // 3), n), sign=rng.choice([-1.0, 1.0], n))
 
 
 def draw_groups(rng, d, grouping):

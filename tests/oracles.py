@@ -209,10 +209,10 @@ def units_of(square, ridge, groups, weights):
     return np.where(sizes > 0.0, 1.0 / np.maximum(sizes, 1e-300), 1.0)
 
 
-def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, **given):
+def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, zero=None, **given):
     """Optimal value of (15) and the value of a V that is allowed, by CVXPY in columns of about norm one.
 
-    The norm of the blocks may be another one; the value of V is that of the nuclear norm.
+    The norm of the blocks may be another one; the value of V is that of the nuclear norm.  V may be 0 at given places.
     """
     d = X.shape[1]
     rows, square = rows_of(X, nu, **given)
@@ -228,10 +228,16 @@ def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), no
     sides = [weight**0.5 * units[g[0]] for g, weight in zip(groups, weights, strict=True)]
     for g, side in zip(groups, sides, strict=True):
         total += side**2 * cp.trace(W[g, :][:, g])
+    alone = [(g[0], side) for g, side in zip(groups, sides, strict=True) if len(g) == 1]
+    if alone:  # pairs of single columns are compiled at once
+        c = np.zeros(d)
+        c[[j for j, _ in alone]] = [side for _, side in alone]
+        total += cp.sum(cp.multiply(np.outer(c, c) - np.diag(c**2), cp.abs(W)))
     for i, j in combinations(range(len(groups)), 2):
-        if sides[i] * sides[j] > 0.0:
+        if sides[i] * sides[j] > 0.0 and max(len(groups[i]), len(groups[j])) > 1:
             total += 2 * sides[i] * sides[j] * norm(W[groups[i], :][:, groups[j]])
     constraints = [W[known, :][:, known] >= 0] if len(known) else []
+    constraints += [] if zero is None else [W[j, k] == 0 for j, k in np.argwhere(np.triu(zero, 1))]
     problem = cp.Problem(cp.Minimize(total), constraints)
     value = solved(problem)
     found = allowed(np.asarray(V.value), known) * np.outer(scale, scale)

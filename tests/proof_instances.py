@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import posed
+from instances import centered_normal
+from rationals import is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
-from diffrac_cvx.certificates.proof import eliminate, prove
+from diffrac_cvx.certificates.proof import Pairs, eliminate, prove
 from diffrac_cvx.certificates.screening import screen_pairs
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import direction_problem, unit_problem
@@ -131,6 +134,25 @@ def instance(kind, seed, hard=False, size=(6, 9)):
     if kind in ("blocks", "working set", "groups") and seed % 2 and m:
         Z = rng.standard_normal((m, 2)) * 0.2 * rng.uniform(0.1, 1.0) * (rng.random(m) < 0.7)[:, None]
     return Instance(kind, X, weights, constraints, split, unit_problem(points, nu, penalty), u, C, blocks, Z)
+
+
+# Matrices after an elimination
+
+
+def remainder_of(S, c=0.3, F=None, **penalty):
+    """An elimination of nothing, at t = 1, after which S without its multiplier is the given matrix."""
+    m, penalty = len(S), dc.Penalty(**penalty or {"c": c})
+    split = block_problem(posed.direction_problem(centered_normal(20, m), 1.0, penalty), np.zeros(0, dtype=np.intp))
+    at = eliminate(split, np.full(20, 0.5), 1.0)
+    at.__dict__["diagonal"] = np.diag(S).astype(float)
+    at.__dict__["F"] = np.zeros((1, m)) if F is None else F
+    return at
+
+
+def pairs_of(E):
+    """All pairs, with boxes of size 0: the entries of S are those of E."""
+    j, k = np.nonzero(np.triu(np.ones(E.shape), 1))
+    return Pairs(j, k, -E[j, k], np.zeros(len(j)))
 
 
 # The judge
@@ -277,15 +299,3 @@ def schur(S, E, N, number):
             if S[i, j] != 0:
                 S[i, j:] = S[i, j:] - S[j, j:] * (S[i, j] / S[j, j])
     return S[order:, order:]
-
-
-def is_semidefinite(S):
-    """Whether a matrix of rational numbers is positive semidefinite, by elimination without rounding."""
-    S = S.copy()
-    for j in range(len(S)):
-        if S[j, j] < 0 or (S[j, j] == 0 and any(x != 0 for x in S[j, j:])):
-            return False
-        for i in range(j + 1, len(S)):
-            if S[j, j] != 0 and S[i, j] != 0:
-                S[i, j:] = S[i, j:] - S[j, j:] * (S[i, j] / S[j, j])
-    return True

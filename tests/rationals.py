@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import numpy as np
-import scipy.sparse
 
 
 def fractions(M):
@@ -60,9 +59,7 @@ def badly_centered_column(n):
     return x
 
 
-def nearly_ones(n, seed=0):
-    """Sparse columns of nearly equal numbers and one zero, the sums of which lose what makes them differ."""
-    rng, table = np.random.default_rng(seed), np.ones((n, 2))
-    table += np.spacing(np.maximum(np.arange(n), 1.0))[:, None] * np.array([0.49, 0.4]) * rng.uniform(0.9, 1.0, (n, 2))
-    table[n - 1, 0] = table[n - 2, 1] = 0.0
-    return scipy.sparse.csc_array(table)
+def opposite_columns(n):
+    """Two columns of opposite signs whose centring loses as much as it may."""
+    x = badly_centered_column(n)
+    return np.column_stack([x, -x])

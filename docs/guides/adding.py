@@ -280,7 +280,8 @@ for settings in ({"ridge": 0.3}, {"lam": 0.02, "nu": 0.5}):
 # a dual point and certified bounds, without which it cannot lead; between them it yields, wherever it may be paused, the operations
 # of its next step. It calls ``check_deadline`` in long loops, counts work outside the package's linear algebra by ``count_work``,
 # and takes at most ``stopping.max_iter`` steps. Points may be neither in memory nor dense, and a warm start may be sparse.
-# ``tests/solvers/test_race.py`` and ``tests/solvers/frozen.json`` check the race; answers with fewer or more steps are frozen anew.
+# ``tests/solvers/test_strategy_contract.py``, with a case for the strategy, checks it alone, ``tests/solvers/test_race.py`` and
+# ``tests/solvers/frozen.json`` check the race; answers with fewer or more steps are frozen anew.
 #
 # A data set
 # ----------

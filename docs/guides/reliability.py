@@ -158,7 +158,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # meet, and the labels have to be the same (``tests/problem/test_metamorphic.py``, ``tests/points/test_forms.py``).
 #
 # **Errors.** Failures raise `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy:
-# ``tests/project/test_error_messages.py`` is a table of them, with their texts.
+# ``tests/messages.txt`` and ``tests/project/test_error_messages.py`` are tables of them, with their texts.
 #
 # **Time limits.** A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for
 # `solve` including CVXPY's compilation; for `compare` and the paths it is the limit of all solves together, and

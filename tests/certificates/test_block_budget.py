@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
+from instances import normal
 from posed import direction_problem, linked_points
 from rationals import badly_centered_column, centered, fractions, lossy_columns
 
@@ -24,12 +25,11 @@ from diffrac_cvx.certificates.screening import (
     screen_pairs,
 )
 from diffrac_cvx.machine import deadlines
-from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
 from diffrac_cvx.points.sparse import as_sparse_columns
 
-EXACT, BOTH = WhiteningErrorBounds(0.0, 0.0), np.arange(2)
+BOTH = np.arange(2)
 ONE = np.zeros(1, dtype=int)
 
 
@@ -42,18 +42,8 @@ def split_of(table, nu=1.0, c=0.3, a=0.0, whitened=None):
     return split
 
 
-def normal(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
 def uniform(low, high, n, seed=1):
     return np.random.default_rng(seed).uniform(low, high, n)
-
-
-@pytest.fixture
-def coarse(monkeypatch):
-    """A unit of rounding with which each term is large, from when it is called."""
-    return lambda unit=2.0**-30: monkeypatch.setattr(rounding, "UNIT_ROUNDOFF", unit)
 
 
 def exact_columns(split, table):
@@ -88,16 +78,6 @@ def lossy_tables(n, columns):
     signs = np.array([1.0, -3.0, 1.0])[:columns]
     badly = np.column_stack([badly_centered_column(n)] * columns) * signs
     return {"lossy": lossy_columns(n, columns), "badly centred": badly, "gaussian": normal(n, columns)}
-
-
-# What data and moments may be off
-
-
-# Sparse columns, which are multiplied out: what their sums lose is in proportion to the row that is added to them, and
-# not to the little that is left of it
-
-
-# Coordinates alone
 
 
 def aside_in_one_row():
@@ -285,22 +265,17 @@ def wide_split(m=30, seed=0):
     return split_of(rng.standard_normal((50, m)) + 2.0 * rng.standard_normal((50, 1)), c=0.5)
 
 
-@pytest.fixture
-def in_single(monkeypatch):
+def in_single(monkeypatch, split, u, t):
     """An elimination, its pairs over c_j c_k in double precision, and in the single precision that is used."""
     monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", 1)
-
-    def pairs(split, u, t):
-        at, columns = eliminate(split, u, t), slice(0, len(split.c))
-        single = np.abs(scaled_columns(at, True)[0](columns, columns).astype(float))
-        return at, np.abs(pairs_of(at, len(split.c)) / np.outer(split.c, split.c)), single
-
-    return pairs
+    at, columns = eliminate(split, u, t), slice(0, len(split.c))
+    single = np.abs(scaled_columns(at, True)[0](columns, columns).astype(float))
+    return at, np.abs(pairs_of(at, len(split.c)) / np.outer(split.c, split.c)), single
 
 
-def test_no_pair_is_lost_by_single_precision(in_single):
+def test_no_pair_is_lost_by_single_precision(monkeypatch):
     """Each pair at a share of its box that it just exceeds, and its product in single precision does not."""
-    at, G, single = in_single(wide_split(), uniform(0.3, 3.0, 50), 3.0)
+    at, G, single = in_single(monkeypatch, wide_split(), uniform(0.3, 3.0, 50), 3.0)
     assert np.abs(single - G).max() <= scaled_columns(at, True)[1] <= 1e5 * np.abs(single - G).max()
     lost, c = np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.1), 1))[:40], at.problem.c
     assert len(lost) > 10
@@ -310,8 +285,8 @@ def test_no_pair_is_lost_by_single_precision(in_single):
         assert (j, k) in set(zip(found.j, found.k, strict=True))
 
 
-def test_single_precision_counts_the_products_of_what_is_eliminated(in_single):
-    at, *_ = in_single(split := wide_split(8), np.full(50, 0.9), 1.0)
+def test_single_precision_counts_the_products_of_what_is_eliminated(monkeypatch):
+    at, *_ = in_single(monkeypatch, split := wide_split(8), np.full(50, 0.9), 1.0)
     K = 0.3 * split.c * np.random.default_rng(0).standard_normal((20, 8))
     at = replace(at, K=K)
     at.__dict__["gram_weights"] = np.zeros(50)
@@ -320,8 +295,8 @@ def test_single_precision_counts_the_products_of_what_is_eliminated(in_single):
     assert 0.0 < off.max() <= rounding < 0.1
 
 
-def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_box(in_single):
-    at, *_ = in_single(split := wide_split(6), uniform(0.3, 3.0, 50), 3.0)
+def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_box(monkeypatch):
+    at, *_ = in_single(monkeypatch, split := wide_split(6), uniform(0.3, 3.0, 50), 3.0)
     length = float(np.max((split.squares.weighted_row_sum(np.abs(at.gram_weights))) / split.c**2))
     roundings = scaled_columns(at, True)[1] / (float(np.finfo(np.float32).eps) * length)
     assert 50 <= roundings <= 70  # fifty terms, and a few roundings each

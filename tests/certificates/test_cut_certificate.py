@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from rationals import fractions
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.cut_certificate import Cliques, CutCertificate, LabelProblem, factorization_error
@@ -129,10 +130,6 @@ def test_the_certificate_of_a_table_with_a_collinear_column_is_about_the_other_c
 
 
 # Rounding errors, by rational arithmetic
-
-
-def fractions(values):
-    return np.vectorize(Fraction, otypes=[object])(np.asarray(values, dtype=float))
 
 
 def exact_matrix(problem, table, weights, ridge, mu, cliques):

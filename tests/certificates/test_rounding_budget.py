@@ -8,14 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from instances import centered_normal
 from posed import direction_problem
-from rationals import badly_centered_column, centered, fractions, gram, is_semidefinite, lossy_columns, size
+from rationals import centered, fractions, gram, lossy_columns, opposite_columns, size
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized
 from diffrac_cvx.certificates.pencils import grouped_bounds
-from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, cholesky_or_none, lifted_cholesky
+from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, lifted_cholesky
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
@@ -28,7 +29,6 @@ from diffrac_cvx.points.floating_point import (
     sum_error,
     whitening_error_bounds,
 )
-from diffrac_cvx.points.linear_algebra import symmetric, whitener
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import BLOCK_ROWS
 from diffrac_cvx.problem.coordinates import Coordinates
@@ -36,17 +36,6 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import PairPenalty
 
 ONE = np.eye(1)
-
-
-def data(n, d, seed=0):
-    """Centred normal data."""
-    return as_data(np.random.default_rng(seed).standard_normal((n, d)))
-
-
-def opposite_columns(n):
-    """Two columns of opposite signs whose centring loses as much as it may."""
-    x = badly_centered_column(n)
-    return np.column_stack([x, -x])
 
 
 def white_problem(Z, data_error=0.0, right_error=0.0):
@@ -85,19 +74,6 @@ def test_a_sum_by_blocks_has_as_many_terms_in_a_row_as_its_longest_block_and_the
 # A factorisation
 
 
-def singular_matrices(count):
-    """Matrices of rank three whose factorisation may succeed by rounding."""
-    for seed in range(count):
-        B = np.random.default_rng(seed).standard_normal((5, 3))
-        yield symmetric(B @ B.T)
-
-
-def test_a_factorization_that_rounding_lets_succeed_proves_nothing():
-    lucky = [S for S in singular_matrices(120) if cholesky_or_none(S) is not None and not is_semidefinite(fractions(S))]
-    assert len(lucky) > 0
-    assert all(lifted_cholesky(S, 0.0)[0] is None for S in lucky)
-
-
 @pytest.mark.parametrize("off", [0.0, 0.1])
 def test_a_matrix_is_positive_where_all_that_are_so_near_to_it_are(off):
     for value in (0.5 * off, 0.99 * off, 1.01 * off + 1e-12, 2.0 * off + 1e-12):
@@ -113,7 +89,10 @@ def test_a_matrix_is_positive_where_all_that_are_so_near_to_it_are(off):
 @pytest.mark.parametrize("right_error", [0.0, 0.5, 0.9, 0.99, 1.0])
 def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however_little(right_error):
     """M <= t A for all A that are so near to the identity: t is t_0 / (1 - right_error) at least."""
-    problem, M = white_problem(data(20, 2), 0.0, right_error), 1e-5 * np.stack([np.eye(2), np.diag([1.0, 0.3])])
+    problem, M = (
+        white_problem(centered_normal(20, 2), 0.0, right_error),
+        1e-5 * np.stack([np.eye(2), np.diag([1.0, 0.3])]),
+    )
     with np.errstate(invalid="ignore"):  # of infinities
         found = grouped_bounds(problem, M, np.array([1.0, 2.0]), np.full(2, 1e-5))
     if right_error == 1.0:
@@ -129,7 +108,7 @@ def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however
 def test_a_group_whose_row_is_off_as_far_as_is_said_has_no_larger_bound_than_its_weighted_gram_then(M, top):
     """One coordinate: the moment of one group at weight `top` may be (M^1/2 + top^1/2 off)^2."""
     off, given = 1e-3, (np.full((1, 1, 1), M), np.ones(1), np.full(1, top))
-    (found,) = grouped_bounds(white_problem(data(20, 1), off), *given)
+    (found,) = grouped_bounds(white_problem(centered_normal(20, 1), off), *given)
     worst = (M**0.5 + top**0.5 * off) ** 2
     assert 1.0 - M - 5.0 * (worst - M) <= found <= 1.0 - worst
 
@@ -140,13 +119,18 @@ def test_a_group_counts_the_rounding_of_the_sum_that_its_row_is():
     What is added to the eigenvalue is four times what may be lost, so that D has to be larger than that to be seen.
     """
     n, D, top = 20, 25, 1e20
-    (found,) = grouped_bounds(white_problem(data(n, D)), np.zeros((1, D, D)), np.ones(1), np.full(1, top))
+    (found,) = grouped_bounds(white_problem(centered_normal(n, D)), np.zeros((1, D, D)), np.ones(1), np.full(1, top))
     assert 1.0 - 16.0 * top * sum_error(n) ** 2 * D <= found <= 1.0 - top * sum_error(n) ** 2 * D
 
 
 @pytest.mark.parametrize("off", [1e-3, 1e-6])
 def test_a_group_is_bounded_by_its_factorization_whatever_its_eigenvalue_is_taken_to_be(monkeypatch, off):
-    problem, M, refused, eigvalsh = white_problem(data(20, 2), off), 0.25 * np.eye(2)[None], 0, np.linalg.eigvalsh
+    problem, M, refused, eigvalsh = (
+        white_problem(centered_normal(20, 2), off),
+        0.25 * np.eye(2)[None],
+        0,
+        np.linalg.eigvalsh,
+    )
     for factor in np.linspace(0.0, 8.0, 33):
         monkeypatch.setattr(np.linalg, "eigvalsh", lambda S, share=factor: eigvalsh(S) - share * off)
         (found,) = grouped_bounds(problem, M, np.ones(1), np.ones(1))
@@ -158,7 +142,9 @@ def test_a_group_is_bounded_by_its_factorization_whatever_its_eigenvalue_is_take
 @pytest.mark.parametrize("given", [(np.nan, 1.0, 1.0), (0.1, np.inf, 1.0), (0.1, 1.0, np.nan)])
 def test_groups_with_numbers_out_of_range_have_no_bound(given):
     M, sums, top = given
-    found = grouped_bounds(white_problem(data(20, 1)), np.full((1, 1, 1), M), np.full(1, sums), np.full(1, top))
+    found = grouped_bounds(
+        white_problem(centered_normal(20, 1)), np.full((1, 1, 1), M), np.full(1, sums), np.full(1, top)
+    )
     assert found[0] == -np.inf
 
 
@@ -203,17 +189,6 @@ def test_sums_over_many_columns_count_their_terms(monkeypatch):
     monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", 2.0**-40)
     found = whitening_error_bounds(np.ones((2, D)), W, np.ones((2, D)) @ W, np.zeros(D))
     assert sum_error(D) <= found.data_error / (D**0.5 * np.linalg.norm(W)) <= sum_error(D + 50)
-
-
-@pytest.mark.parametrize("condition", [1.0, 1e4, 1e8])
-def test_whitened_data_are_off_by_less_than_is_said(condition):
-    rng, n = np.random.default_rng(3), 30
-    X = np.linalg.qr(rng.standard_normal((n, 4)))[0] * np.geomspace(1, 1 / condition, 4) @ rng.standard_normal((4, 4))
-    W = whitener(X / n**0.5)
-    found, exact = whitening_error_bounds(X, W, X @ W, np.zeros(4)), fractions(X) @ fractions(W)
-    assert size(exact - fractions(X @ W)) / n**0.5 <= found.data_error <= 1e-11 * condition
-    off = gram(exact, fractions(np.ones(n))) - fractions(np.eye(4))
-    assert size(off) <= found.right_error <= 1e-10 * condition
 
 
 @pytest.mark.parametrize("D", [1, 3])
@@ -323,7 +298,7 @@ def test_the_bracket_of_the_normalized_problem_holds_in_rationals_where_it_is_na
 
 
 def test_what_whitened_data_are_off_is_counted_in_the_bracket_of_the_normalized_problem():
-    Z, off = data(20, 2), 0.01
+    Z, off = centered_normal(20, 2), 0.01
     Z = Z @ np.linalg.inv(np.linalg.cholesky(Z.T @ Z / 20)).T
 
     def found(Z, *errors):

@@ -274,16 +274,6 @@ def test_a_call_is_performed_with_its_warnings_once_its_reports_and_its_error():
     assert (type(failed.error), failed.value) == (TypeError, None)
 
 
-def test_what_cannot_be_packed_or_read_is_an_error_in_its_place():
-    assert "cannot be sent" in str(pickle.loads(processes.pack_message(CallResult(value=lambda: None))).error)
-    stream = io.BytesIO()
-    processes.write_message(stream, pickle.dumps(NotReadable()))
-    processes.write_message(stream, processes.pack_message(CallResult(value=5)))
-    stream.seek(0)
-    assert "cannot be read" in str(processes.read_message(stream).error)
-    assert processes.read_message(stream).value == 5
-
-
 def test_calls_are_served_in_turn_until_none_comes_for_a_while(monkeypatch):
     ended = threading.Event()
     monkeypatch.setattr(processes, "os", SimpleNamespace(_exit=lambda code: ended.set()))
@@ -318,20 +308,3 @@ def test_calls_are_served_in_turn_until_none_comes_for_a_while(monkeypatch):
     assert said[2].value[0] == 3
     assert "cannot be read" in str(said[4].error)
     assert said[6].value == 7
-
-
-@pytest.mark.parametrize("arguments", [[], ["1000000"]])
-def test_the_process_keeps_its_output_apart_and_takes_its_limit(monkeypatch, arguments):
-    import resource
-
-    served, limits, duplicated = [], [], []
-    monkeypatch.setattr(processes, "serve", lambda source, sink: served.append((source, sink)))
-    streams = {"dup": lambda number: 17 + number, "dup2": lambda old, new: duplicated.append((old, new))}
-    monkeypatch.setattr(processes, "os", SimpleNamespace(**streams, fdopen=lambda number, mode: (number, mode)))
-    monkeypatch.setattr(resource, "setrlimit", lambda *limit: limits.append(limit))
-    monkeypatch.setattr(sys, "argv", ["worker", *arguments])
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer="calls"))
-    processes.main()
-    assert served == [("calls", (18, "wb"))]
-    assert duplicated == [(2, 1)]
-    assert limits == [(resource.RLIMIT_AS, (int(size), resource.RLIM_INFINITY)) for size in arguments]

@@ -70,33 +70,6 @@ def test_minus_one_beside_two_other_values_marks_unlabelled_points_with_a_warnin
         np.testing.assert_array_equal(dc.Constraints(labels=labels).labels, [0, -1, 1, -1])
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"labels": [-1, 0, 0, -1]}, "only -1 and 0, .* Pass unlabelled=-1, or unlabelled=NaN"),
-        ({"labels": ["ill", "-1", "ill", "ill"]}, "only -1 and ill, .* Pass unlabelled=-1"),
-        ({"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]}, "contradict each other among the points 0"),
-        ({"labels": [1, None, None, -1], "must_link": [(0, 1), (1, 3)]}, "contradict each other among the points 0"),
-        ({"groups": [0, 0, 1, 1], "cannot_link": [(3, 2)]}, "contradict each other among the points 2"),
-        ({"cannot_link": [(1, 1)]}, "contradict each other among the points 1"),
-        ({"must_link": [(0, 9)]}, "contains point 9. The 4 points are numbered from 0 to 3"),
-        ({"must_link": [(-1, 2)]}, "contains point -1"),
-        ({"must_link": [(0.5, 1)]}, "pairs .i, j. of integers"),
-        ({"must_link": [(0, 1, 2)]}, "pairs .i, j. of integers"),
-        ({"labels": ["a", "b", "c", None]}, "3 classes: a, b, c"),
-        ({"labels": [0, 1, 2, 0]}, "3 classes: 0, 1, 2. .* pass it as unlabelled="),
-        ({"labels": [True, False, True, False]}, "labels is a boolean mask"),
-        ({"labels": [[1, -1]]}, "one entry per point"),
-        ({"labels": [1, -1]}, "labels has 2 entries for 4 points"),
-        ({"groups": [0, 1]}, "groups has 2 entries for 4 points"),
-        ({"groups": [0.5, 1, 2, 3]}, "one integer per point"),
-    ],
-)
-def test_what_is_no_set_of_constraints_is_said(given, words):
-    with pytest.raises(dc.DataError, match=words):
-        dc.Constraints(**given).chunklets_of(4)
-
-
 def test_a_pair_of_a_point_with_itself_and_a_pair_twice_say_nothing_more():
     chunklets = dc.Constraints(must_link=[(1, 1), (0, 2), (2, 0)]).chunklets_of(3)
     np.testing.assert_array_equal(chunklets.membership, [0, 1, 0])

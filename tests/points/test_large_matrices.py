@@ -47,18 +47,6 @@ def test_no_bound_by_parts_exceeds_the_value_of_any_directions(small_is_large, f
             assert exact - Decimal(found.upper) <= ROUNDED, number
 
 
-@pytest.mark.parametrize("rank", [2, 7])
-def test_the_factor_of_a_large_matrix_is_that_of_its_positive_part(small_is_large, rank):
-    U, v = np.random.default_rng(rank).standard_normal((7, rank)), np.random.default_rng(0).standard_normal(7)
-    found = linalg.psd_factor(U @ U.T)
-    assert found.shape == (7, rank)
-    np.testing.assert_allclose(found @ found.T, U @ U.T, atol=1e-13)
-    indefinite = U @ U.T - 3.0 * np.outer(v, v)
-    values, vectors = np.linalg.eigh(indefinite)
-    found = linalg.psd_factor(indefinite)
-    np.testing.assert_allclose(found @ found.T, (vectors * np.maximum(values, 0.0)) @ vectors.T, atol=1e-12)
-
-
 @pytest.mark.parametrize("size", [5, 12])
 def test_the_blend_of_large_matrices_is_no_smaller_and_hardly_larger(monkeypatch, size):
     for seed in range(5):

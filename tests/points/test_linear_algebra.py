@@ -24,8 +24,10 @@ def test_weighted_grams_and_products_of_rows_are_their_formulas_whatever_the_blo
     np.testing.assert_allclose(linalg.row_products(rows, rows), np.sum(rows**2, axis=1), rtol=1e-14)
 
 
+@pytest.mark.parametrize("large", [3, 100], ids=["by parts", "whole"])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_the_factor_of_a_symmetric_matrix_is_that_of_its_positive_part_largest_first(scale):
+def test_the_factor_of_a_symmetric_matrix_is_that_of_its_positive_part_largest_first(scale, large, monkeypatch):
+    monkeypatch.setattr(linalg, "LARGE_SIZE", large)
     Q = np.linalg.qr(RNG.standard_normal((4, 4)))[0]
     M = scale * (Q * [3.0, 2.0, 1e-3, -1.0]) @ Q.T
     skew = np.triu(np.ones((4, 4)), 1)

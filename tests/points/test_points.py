@@ -6,7 +6,6 @@ import scipy.sparse
 from forms import Form
 from rationals import centered, fractions, gram, size
 
-import diffrac_cvx as dc
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor
@@ -96,12 +95,11 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
 
 
 @each_way
-@pytest.mark.parametrize("units", [1.0, 1e-6, np.logspace(-6, 6, D)])
-@pytest.mark.parametrize("near", [1.0, 1e-4])
-def test_the_errors_of_whitened_columns_are_bounded_in_every_form(points_of, units, near):
+@pytest.mark.parametrize("units", [1.0, np.logspace(-6, 6, D)])
+def test_the_errors_of_whitened_columns_are_bounded_in_every_form(points_of, units):
     """With a nearly collinear column, too."""
     table = TABLE.copy()
-    table[:, 1] = table[:, 0] + near * table[:, 1]
+    table[:, 1] = table[:, 0] + 1e-4 * table[:, 1]
     points = points_of(table * units)
     scales, diagonal = points.column_scales(), np.linspace(0.0, 0.1, D)
     points = points.scaled(scales)
@@ -184,12 +182,3 @@ def test_the_rows_of_a_problem_know_the_points_that_they_sum(weighted, linked):
         np.testing.assert_array_equal(F[[0, 5, 1]], [F[5], F[9], -F[2]])
     same = rows.in_columns().columns(np.arange(3))
     assert same.max_summed == rows.max_summed
-
-
-def test_points_hold_their_own_weights_and_constraints_and_a_result_of_points_says_why_it_has_no_table():
-    points = DensePoints(M)
-    for separate in ({"sample_weight": u}, {"constraints": Constraints(must_link=[(0, 1)])}):
-        with pytest.raises(dc.ParameterError, match="X is Points, which hold their own weights"):
-            dc.low_rank(points, ridge=0.1, **separate)
-    with pytest.raises(dc.ParameterError, match="X was Points"):
-        dc.low_rank(points, ridge=0.1).gradient()

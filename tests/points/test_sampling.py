@@ -107,29 +107,6 @@ def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     np.testing.assert_allclose(gradient, expected, atol=1e-12)
 
 
-@every_nu
-@every_penalty
-def test_samples_lead_to_the_optimum_of_all_rows(sample_small_tables, nu, penalty):
-    X = data()
-    found = dc.low_rank(X, nu, penalty, tol=1e-6)
-    reference = dc.fista(X, nu, penalty, tol=1e-4)
-    assert found.gap <= 1e-6
-    assert found.lower <= reference.upper + 1e-12
-    assert reference.lower <= found.upper + 1e-12
-    lower, upper = dc.certify_v(X, found.V, nu=nu, penalty=penalty)
-    assert upper == pytest.approx(found.value, abs=1e-9)
-    assert lower <= found.upper
-    np.testing.assert_allclose(np.sum(found.F**2, axis=1), 1.0, atol=1e-12)
-
-
-def test_every_bracket_on_the_way_is_valid(sample_small_tables):
-    X, penalty = data(n=2000, d=4), dc.Penalty.l1(0.02)
-    reference = dc.fista(X, penalty=penalty, tol=1e-4)
-    for line in dc.low_rank(X, penalty=penalty, tol=1e-8).history:
-        assert line.lower <= reference.upper + 1e-12
-        assert line.upper >= reference.lower - 1e-12
-
-
 class RowsByBlocks(Points):
     """Rows that are neither in memory nor streamed: only blocks of them are given."""
 

@@ -42,33 +42,23 @@ def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
     X, M = shifted(size=size)
     rng = np.random.default_rng(1)
     n, d = M.shape
-    U, u, factors = rng.standard_normal((d, 3)), rng.uniform(0.5, 2, n), np.arange(1.0 * d)
+    u, factors = rng.uniform(0.5, 2, n), np.arange(1.0 * d)
     F = np.column_stack([rng.standard_normal(n), np.full(n, 2.5)])
     rows = np.array([3, 0, 7])
     gram = M.T @ (u[:, None] * M)
     pairs = [
         (X.array(), M),
-        (X @ U, M @ U),
-        (X @ scipy.sparse.csc_array(U), M @ U),
         (X.weighted_row_sum(u), u @ M),
-        (X.rmatvec(u), M.T @ u / n),
         (X.scaled(factors).array(), M * factors),
-        (X.columns(np.array([4, 0])).array(), M[:, [4, 0]]),
         (X.columns([4, 0]).array(), M[:, [4, 0]]),
         (X.rows(rows).array(), M[rows]),
         (X.rows(slice(5, 9)).array(), M[5:9]),
         (X.squares().array(), M**2),
-        (X.weighted_gram(u), gram / n),
-        (X.quadratic_forms(U), np.sum((M @ U) ** 2, axis=1)),
-        (X.in_basis(U).array(), M @ U),
         (X.mean_abs(), np.mean(np.abs(M), axis=0)),
         (X.gram(u), gram),
         (X.gram(u, slice(0, 2), slice(2, 5)), gram[:2, 2:]),
         (X.hstack(F).array(), np.column_stack([M, F])),
         (X.hstack(F[:, :0]).array(), M),
-        (X.with_offset().array(), np.column_stack([M, np.ones(n)])),
-        (X.second_moment(), M.T @ M / n),
-        (X.gram_of_products(U), (M @ U).T @ (M @ U) / n),
     ]
     assert X.shape == M.shape
     for found, expected in pairs:
@@ -182,15 +172,6 @@ def test_a_value_of_sparse_rows_is_not_below_the_exact_one_however_far_the_row(s
                 continue
             found = Fraction(proved_value(X, 0.5, dc.Penalty(a, c), given))
             assert 0.0 <= found - Fraction(exact) <= 1e-11 * size * max(float(exact), 1.0)
-
-
-def test_an_upper_bound_of_rows_that_forgets_rounding_is_found_out(monkeypatch):
-    points = far_from_zero()
-    G = np.random.default_rng(0).standard_normal((4, 2)) / points.std(axis=0)[:, None]
-    exact = Fraction(direction_value(points, 1.0, np.zeros(4), np.zeros(4), G))
-    assert Fraction(proved_value(as_rows(scipy.sparse.csr_array(points)), 1.0, dc.Penalty(), G)) >= exact
-    monkeypatch.setattr("diffrac_cvx.certificates.values.round_up", lambda *_: -1e-9)
-    assert Fraction(proved_value(as_rows(scipy.sparse.csr_array(points)), 1.0, dc.Penalty(), G)) < exact
 
 
 def test_rows_of_sparse_columns_have_weighted_grams_that_are_summed_by_blocks():

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from posed import drop_beside_the_largest, proved_value
+from posed import drop_beside_the_largest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import search, values
 from diffrac_cvx.points import streamed
-from diffrac_cvx.points.linear_algebra import EPS, power_of_two
+from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.problem import direction_problem
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem
@@ -26,15 +26,7 @@ from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, beside_collin
 @pytest.fixture(autouse=True)
 def little_time(monkeypatch):
     """A solve ends early: its bounds hold all the same."""
-    monkeypatch.setattr(stress_cells, "SECONDS", 0.2)
-
-
-def test_powers_of_two_are_next_to_the_numbers_and_round_nothing():
-    x, y = np.array([1e-90, 0.3, 1.0, 1.5, 7e80]), np.random.default_rng(0).standard_normal(5)
-    found = power_of_two(x)
-    np.testing.assert_array_equal(np.frexp(found)[0], 0.5)
-    assert np.all((found / x >= 0.7) & (found / x <= 1.42))
-    np.testing.assert_array_equal(y * found / found, y)
+    monkeypatch.setattr(stress_cells, "SECONDS", 0.1)
 
 
 # Values in sixty digits
@@ -107,16 +99,6 @@ def test_the_best_labels_of_weighted_points_are_those_of_repeated_ones(n, d):
 def test_no_bound_is_on_the_wrong_side_of_an_exact_value(family, number):
     for bound in check_instance(make_instance(family, number))[0]:
         assert bound.excess <= ROUNDED, bound
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_a_value_is_not_below_the_exact_one_and_close_to_it_in_any_units(scale):
-    rng = np.random.default_rng(5)
-    X, G = rng.standard_normal((20, 3)) * scale, rng.standard_normal((4, 2)) / scale
-    X -= X.mean(axis=0)
-    a, c = np.full(3, 0.1 * scale), np.array([0.0, 0.2, 0.3]) * scale
-    exact = float(direction_value(X, 0.5, a, c, G))
-    assert 0.0 <= proved_value(X, 0.5, dc.Penalty(a, c), G) - exact <= 1e-11 * max(exact, 1.0)
 
 
 # The check can fail
@@ -216,11 +198,3 @@ def test_labels_agree_with_those_that_are_persistent_up_to_the_sign_of_the_known
 def test_an_instance_is_the_same_each_time():
     for one, other in zip(*(make_instance("wild_entries", 7)[:4] for _ in range(2)), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-@pytest.mark.parametrize("builder", [dc.v_space, dc.lifted, dc.penalized_nu, dc.v_space_normalized])
-def test_every_relaxation_says_what_is_left_out(builder):
-    x, y = np.random.default_rng(0).standard_normal((2, 12))
-    for second, n_excluded in ((x + y * 2.0**-60, 1), (y, 0)):
-        assert dc.solve(builder(np.column_stack([x, second]))).n_excluded == n_excluded

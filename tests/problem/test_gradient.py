@@ -94,12 +94,6 @@ def test_a_row_of_zeros_is_a_kink_and_the_imbalance_is_that_from_the_left(last, 
     assert (at_one.value - before.value) / 0.01 == pytest.approx(found.nu, rel=2e-2)
 
 
-def test_the_derivative_in_nu_is_that_of_the_offset():
-    """Eq. (14): V_bb / (1 - nu)^2, since the offset has the ridge nu / (1 - nu)."""
-    result = solved(table(), 0.4, lam=0.1, ridge=0.1)
-    assert result.gradient().nu == pytest.approx(result.V[-1, -1] / 0.6**2, rel=1e-5)
-
-
 def test_columns_in_other_units_have_derivatives_in_those_and_the_value_does_not_change_where_the_weights_have_them():
     """X, lam and the ridge times s, s^2, s^2: the derivative along these changes is 0, at any best scale of V."""
     X, lam, ridge, units = table(), np.full(3, 0.05), np.full(3, 0.1), np.array([1e-8, 1.0, 1e8])
@@ -120,14 +114,6 @@ def test_no_optimum_lies_above_the_line_of_the_derivative(tol):
     for nu, lam, ridge in rng.uniform([0.0, 0.0, 0.0], [1.0, 0.2, 0.5], (12, 3)):
         line = at.upper + found.nu * (nu - 0.6) + found.lam * (lam - 0.05) + found.ridge * (ridge - 0.2)
         assert dc.low_rank(X, nu, lam=lam, ridge=ridge, tol=1e-4).lower <= line + 1e-12
-
-
-def test_the_derivative_converges_with_the_gap():
-    X = table(40, 6)
-    exact = solved(X, 0.8, ridge=0.1).gradient()
-    for tol in (1e-2, 1e-4, 1e-6):
-        result = dc.low_rank(X, 0.8, ridge=0.1, tol=tol)
-        assert np.abs(result.gradient().X - exact.X).sum() <= result.gap**0.5
 
 
 # Solvers, tables, and results that were sent
@@ -214,23 +200,14 @@ def test_a_result_refers_to_the_table_and_is_sent_without_it():
     assert len(pickle.dumps(dc.low_rank(np.repeat(X, 2, axis=0)[::2], 0.7, ridge=0.1))) == pytest.approx(size, rel=0.1)
 
 
-def test_another_table_than_that_which_was_solved_is_refused():
+def test_a_table_that_changed_since_it_was_solved_is_refused_as_another_one_is():
     X = table()
     result = dc.low_rank(X, ridge=0.1)
-    for other in (1.01 * X, X[:10], np.abs(X - 3.0)):
-        with pytest.raises(DataError, match="Pass the table that was solved"):
-            result.gradient(other)
-    with pytest.raises(DataError, match="2 columns, but the result has 3"):
-        result.gradient(X[:, :2])
+    with pytest.raises(DataError, match="unchanged"):
+        result.gradient(np.abs(X - 3.0))
     X[0] += 1.0
     with pytest.raises(DataError, match="unchanged"):
         result.gradient()
-
-
-@pytest.mark.parametrize("build", [dc.penalized_nu, dc.v_space_normalized])
-def test_a_result_of_another_problem_has_no_derivative_and_says_which_have(build):
-    with pytest.raises(ParameterError, match="v_space or lifted"):
-        dc.solve(build(table(), 1.0, ridge=0.1)).gradient()
 
 
 def test_a_rough_derivative_says_so():

@@ -3,7 +3,6 @@ import oracles
 import pytest
 from posed import direction_problem
 
-from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.factors import dense, outer_product
 from diffrac_cvx.problem.penalty import Penalty
 
@@ -112,12 +111,6 @@ def test_a_matrix_that_is_not_positive_is_projected():
     Q = np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0] * np.diag(map_of(problem))[:, None]
     V, positive = (Q * [3.0, 1.0, -2.0, 0.0]) @ Q.T, (Q * [3.0, 1.0, 0.0, 0.0]) @ Q.T
     np.testing.assert_allclose(directions(problem, problem.coordinates.transform_matrix(V)), positive, atol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(3, 3), (4, 5), (6, 6)])
-def test_a_matrix_of_the_wrong_shape_is_refused(shape):
-    with pytest.raises(DataError, match=rf"\({shape[0]}, {shape[1]}\).*\(5, 5\)"):
-        direction_problem(centered(), 0.5, Penalty()).coordinates.transform_matrix(np.ones(shape))
 
 
 @each_nu

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from diffrac_cvx import low_rank
-from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.problem.penalty import suggested_lam
 from diffrac_cvx.problem.result import Bracket, Components, Result, Status
 
@@ -100,36 +98,6 @@ def test_the_offset_is_no_feature():
 
 def test_no_feature_of_a_zero_matrix_is_selected():
     assert len(result_of(G=np.zeros((4, 1))).features()) == 0
-
-
-@pytest.mark.parametrize(
-    ("fields", "arguments", "says"),
-    [
-        ({}, {}, "no V"),
-        ({"G": np.eye(3)}, {"d": 5}, "d = 5"),
-        ({"G": np.eye(3)}, {"rtol": 1.0}, "rtol = 1.0"),
-        ({"G": np.eye(3)}, {"rtol": float("nan")}, "rtol = nan"),
-    ],
-)
-def test_features_that_cannot_be_counted_are_refused(fields, arguments, says):
-    with pytest.raises(ParameterError, match=says):
-        result_of(**fields).features(**arguments)
-
-
-def test_few_features_of_a_wide_table_carry_the_answer_and_their_order_is_that_of_v():
-    rng = np.random.default_rng(0)
-    y = np.repeat([1.0, -1.0], 20)
-    X = rng.standard_normal((40, 60))
-    X[:, [3, 7, 11, 50]] += 2.0 * y[:, None]
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    lam = suggested_lam(40, 60, 0.3)
-    result = low_rank(X, lam=lam, ridge=0.3, tol=1e-3)
-    found = result.features()
-    assert set(found[:4].tolist()) == {3, 7, 11, 50}
-    weights = np.diag(result.V)[found]
-    assert np.all(np.diff(weights) <= 0.0)
-    assert len(found) < 60
-    assert result.gap <= 1e-3
 
 
 def test_the_weight_to_begin_with_is_that_of_the_law():

@@ -3,7 +3,6 @@ import oracles
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.errors import DataError, ParameterError
 
 NUS = [0.0, 0.25, 0.75, 1.0]
 RIDGE = np.array([0.1, 0.0, 0.4])
@@ -52,15 +51,6 @@ def test_eliminating_the_directions_gives_the_problem_in_labels(noisy, nu, penal
     assert value(dc.lifted(noisy, nu, penalty)) == pytest.approx(alone, abs=oracles.TOL)
 
 
-@pytest.mark.parametrize("nu", [0.25, 0.75])
-@each_penalty
-def test_nu_below_one_is_nu_one_on_data_with_a_column_of_ones(noisy, nu, penalty):
-    X, a, c = oracles.augmented(noisy, nu, penalty.a, penalty.c)
-    result = dc.solve(dc.v_space(noisy, nu, penalty), "CLARABEL")
-    assert oracles.v_objective(result.V, X, a, c) == pytest.approx(result.value, abs=1e-9)
-    assert result.value == pytest.approx(oracles.solve_v(noisy, nu, penalty.a, penalty.c)[0], abs=oracles.TOL)
-
-
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5, 1.0])
 def test_fixed_imbalance_gives_the_value_of_eq_7(noisy, alpha):
     result = dc.solve(dc.constrained_alpha(noisy, alpha), "CLARABEL", tol=1e-5)
@@ -95,13 +85,6 @@ def test_the_normalized_form_gives_the_value_of_eq_21(noisy, nu, penalty):
     A = X.T @ X / len(X) + np.diag(a**2)
     assert np.trace(A @ result.V) == pytest.approx(1.0, abs=1e-9)
     assert oracles.gamma(result.V, 0.0, c) - oracles.mean_sqrt(result.V, X) == pytest.approx(result.value, abs=1e-9)
-
-
-@pytest.mark.parametrize("nu", NUS[1:])
-@without_l1
-def test_without_l1_penalty_the_normalized_value_is_minus_the_root_of_one_minus_the_value(noisy, nu, penalty):
-    normalized = dc.solve(dc.v_space_normalized(noisy, nu, penalty), "CLARABEL")
-    assert normalized.value == pytest.approx(-((1 - value(dc.v_space(noisy, nu, penalty))) ** 0.5), abs=oracles.TOL)
 
 
 @pytest.mark.parametrize("nu", NUS[1:])
@@ -174,32 +157,3 @@ def test_changing_a_parameter_does_not_compile_again(noisy, build):
     assert same_chain is chain
     changed = np.any(before["b"] != after["b"]) or np.any(before["c"] != after["c"]) or (before["A"] != after["A"]).nnz
     assert bool(changed) == bool(relaxation.parameters)
-
-
-@pytest.mark.parametrize(
-    ("build", "words"),
-    [
-        (lambda X: dc.penalized_nu(X, 1.5), "nu = 1.5"),
-        (lambda X: dc.v_space(X, float("nan")), "nu = nan"),
-        (lambda X: dc.constrained_alpha(X, -0.1), "alpha = -0.1"),
-        (lambda X: dc.penalized_nu(X, 1.0, dc.Penalty(c=1.0)), "Use lifted or v_space"),
-        (lambda X: dc.lifted(X, 1.0, dc.Penalty(c=np.ones(2))), "2 weights for 3 features"),
-        (lambda X: dc.v_space_normalized(np.ones((4, 2)), 1.0), "constant"),
-        (lambda X: dc.v_space(X).at(alpha=0.5), "no parameter 'alpha'; available parameters: nu, penalty_scale"),
-        (lambda X: dc.v_space(X).at(nu=2.0), "nu = 2"),
-        (lambda X: dc.lifted(X).at(penalty_scale=-1.0), "penalty_scale = -1"),
-        (lambda X: dc.correlation(X).at(nu=0.5), "available parameters: none"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_parameters_out_of_range_are_named(noisy, build, words):
-    with pytest.raises(ParameterError, match=words):
-        build(noisy)
-
-
-@each_builder
-def test_data_that_are_not_finite_are_refused_by_their_place(noisy, build):
-    spoiled = noisy.copy()
-    spoiled[3, 1] = np.nan
-    with pytest.raises(DataError, match="row 3, column 1"):
-        build(spoiled)

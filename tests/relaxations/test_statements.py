@@ -13,6 +13,7 @@ import numpy as np
 import oracles
 import pytest
 import scipy.optimize
+from instances import centered_normal
 from posed import direction_problem
 
 import diffrac_cvx as dc
@@ -23,11 +24,6 @@ from experiments.harness.statements import BY_NAME, STATEMENTS
 TESTS, EXPERIMENTS = Path(__file__).parents[1], Path(__file__).parents[2] / "experiments"
 ROUNDING = 1e-9
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-
-
-def gaussian(n, d, seed=0):
-    X = np.random.default_rng(seed).standard_normal((n, d))
-    return X - X.mean(axis=0)
 
 
 def signs(n, positive, seed=0):
@@ -75,7 +71,7 @@ def test_the_tests_named_by_the_statements_exist():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_given_either_of_direction_and_labels_the_other_is_the_papers(seed):
-    X, rng = gaussian(9, 3, seed), np.random.default_rng(seed)
+    X, rng = centered_normal(9, 3, seed), np.random.default_rng(seed)
     y = rng.permutation([1.0] * 4 + [-1.0] * 5)
     w = np.linalg.solve(X.T @ X, X.T @ y)
     others = rng.standard_normal((2000, 3))
@@ -88,7 +84,7 @@ def test_given_either_of_direction_and_labels_the_other_is_the_papers(seed):
 
 
 def test_the_distortion_is_the_variance_less_the_correlation():
-    X, w = gaussian(8, 3), np.array([0.3, -1.0, 0.5])
+    X, w = centered_normal(8, 3), np.array([0.3, -1.0, 0.5])
     for y in split_labelings(8):
         explained = (y @ X @ w) ** 2 / np.sum((y - y.mean()) ** 2)
         assert 8 * distortion((X @ w)[:, None], y) == pytest.approx(np.sum((X @ w) ** 2) - explained, abs=1e-12)
@@ -112,7 +108,7 @@ def test_two_means_in_one_dimension_sorts_and_sums():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_best_labels_of_all_directions_are_those_of_k_means_on_whitened_data(seed):
-    X = gaussian(9, 3, seed)
+    X = centered_normal(9, 3, seed)
     whitened = np.linalg.qr(X)[0]
     H = oracles.hat(X)
     ys = split_labelings(9)
@@ -127,7 +123,7 @@ def test_the_best_labels_of_all_directions_are_those_of_k_means_on_whitened_data
 
 
 def test_the_residual_variance_is_the_variance_of_the_labels_less_the_correlation_and_the_problems_agree():
-    X = gaussian(9, 3)
+    X = centered_normal(9, 3)
     ys = split_labelings(9)
     misfit = np.array([np.mean((y - y.mean() - X @ np.linalg.lstsq(X, y)[0]) ** 2) for y in ys])
     variance = np.array([np.var(y) for y in ys])
@@ -145,7 +141,7 @@ def test_the_residual_variance_is_the_variance_of_the_labels_less_the_correlatio
 
 def test_the_direct_relaxation_is_one_convex_problem_whose_value_is_that_of_perfect_clusters():
     """The ratio at Y and the objective at its M agree, so both problems have the same value: 1 for all data."""
-    X = gaussian(10, 2)
+    X = centered_normal(10, 2)
     H, ones = oracles.hat(X), np.ones(10)
     F = np.random.default_rng(0).standard_normal((10, 10))
     F /= np.linalg.norm(F, axis=1, keepdims=True)
@@ -160,7 +156,7 @@ def test_the_direct_relaxation_is_one_convex_problem_whose_value_is_that_of_perf
 @pytest.mark.parametrize("nu", [1.0, 1.5, 5.0, 50.0])
 def test_beyond_nu_one_balanced_labels_of_noiseless_data_stay_optimal(nu):
     y = signs(12, 6)
-    X = np.column_stack([y, gaussian(12, 2)])
+    X = np.column_stack([y, centered_normal(12, 2)])
     value, _ = oracles.solve_y(X, nu)
     assert value == pytest.approx(0.0, abs=oracles.TOL)
     assert oracles.y_objective(np.outer(y, y), X, nu) == pytest.approx(0.0, abs=ROUNDING)
@@ -168,12 +164,12 @@ def test_beyond_nu_one_balanced_labels_of_noiseless_data_stay_optimal(nu):
 
 def test_beyond_nu_one_nothing_changes_if_and_only_if_the_solution_at_one_is_balanced():
     """The value is concave and does not decrease in nu; its slope is 1'Y1/n^2, which tends to 0."""
-    symmetric = gaussian(6, 2, 1)
+    symmetric = centered_normal(6, 2, 1)
     symmetric = np.vstack([symmetric, -symmetric])  # Y = -Y on the two halves: 1'Y1 = 0 at nu = 1
     at_one, Y = oracles.solve_y(symmetric, 1.0)
     assert Y.sum() / 144 == pytest.approx(0.0, abs=1e-5)
     assert oracles.solve_y(symmetric, 20.0)[0] == pytest.approx(at_one, abs=oracles.TOL)
-    skew = np.exp(gaussian(12, 1, 3))
+    skew = np.exp(centered_normal(12, 1, 3))
     skew -= skew.mean()
     values, imbalances = zip(
         *((value, Y.sum() / 144) for value, Y in (oracles.solve_y(skew, nu) for nu in (1.0, 2.0, 8.0))), strict=True
@@ -230,7 +226,7 @@ def test_at_nu_one_the_papers_y_and_p_are_the_best_for_a_v(noisy):
 
 @pytest.mark.parametrize("nu", [0.0, 0.2, 0.9])
 def test_the_imbalance_is_an_offset_that_is_paid_for(nu):
-    X, rng = gaussian(10, 3), np.random.default_rng(0)
+    X, rng = centered_normal(10, 3), np.random.default_rng(0)
     for _ in range(20):
         y, v = rng.choice([-1.0, 1.0], 10), rng.standard_normal(3)
         direct = np.mean((y - y.mean() - X @ v) ** 2) + nu * y.mean() ** 2
@@ -252,7 +248,7 @@ def test_gamma_of_a_rank_one_matrix_is_the_ridge_and_the_squared_l1_norm():
         a, c, v = rng.random(4), rng.random(4), rng.standard_normal(4)
         expected = np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2
         assert oracles.gamma(np.outer(v, v), a, c) == pytest.approx(expected, rel=1e-12)
-        X = gaussian(9, 4, 1)
+        X = centered_normal(9, 4, 1)
         y = np.where(X @ v >= 0, 1.0, -1.0)
         direct = np.mean((y - X @ v) ** 2) + expected  # Eq. (9) at nu = 1 and these labels
         assert oracles.v_objective(np.outer(v, v), X, a, c) == pytest.approx(direct, rel=1e-12)
@@ -263,7 +259,7 @@ def test_gamma_of_a_rank_one_matrix_is_the_ridge_and_the_squared_l1_norm():
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_relaxation_of_one_label_bounds_the_problem_of_k_labels_divided_by_k(k):
-    X = gaussian(6, 2, 4)
+    X = centered_normal(6, 2, 4)
     bound, _ = oracles.solve_y(X, 0.5)
     single = {tuple(y): oracles.y_objective(np.outer(y, y), X, 0.5) for y in oracles.labelings(6)}
     for ys in combinations(single, k):
@@ -314,7 +310,7 @@ def test_signs_agree_for_all_labels_if_and_only_if_the_noise_is_below_one():
 @pytest.mark.parametrize("seed", range(3))
 def test_unbalanced_labels_and_their_direction_are_not_optimal_at_nu_one(seed):
     y = signs(60, 42, seed)
-    X = np.column_stack([y - y.mean(), gaussian(60, 3, seed + 10)])
+    X = np.column_stack([y - y.mean(), centered_normal(60, 3, seed + 10)])
     v = np.array([1.0, 0.0, 0.0, 0.0])
     optimum = dc.low_rank(X, tol=1e-8).upper
     assert oracles.y_objective(np.outer(y, y), X) == pytest.approx(y.mean() ** 2, abs=ROUNDING)
@@ -351,7 +347,7 @@ def test_the_projected_rank_two_solution_has_the_labels_as_signs(alpha_step):
 
 def test_one_sparse_directions_are_solved_by_two_means_on_each_column():
     for seed in range(5):
-        X = gaussian(8, 4, seed)
+        X = centered_normal(8, 4, seed)
         best = max(correlation(X, w, y) for y in split_labelings(8) for w in np.eye(4))
         y = dc.baselines.best_single_column(X)
         assert max(correlation(X, w, y) for w in np.eye(4)) == pytest.approx(best, rel=1e-12)
@@ -359,7 +355,7 @@ def test_one_sparse_directions_are_solved_by_two_means_on_each_column():
 
 def one_sparse(variances, n=24, seed=0):
     """Balanced labels and columns of given variances, and V* for a lambda."""
-    Z = gaussian(n, len(variances), seed)
+    Z = centered_normal(n, len(variances), seed)
     Z *= np.sqrt(variances / np.mean(Z**2, axis=0))
     return np.column_stack([signs(n, n // 2, seed), Z])
 
@@ -475,7 +471,7 @@ def test_noise_of_variance_one_within_one_is_rademacher():
 
 def test_mixtures_of_independent_labels_are_the_solutions_that_they_support():
     y = np.array(list(product([1.0, -1.0], repeat=3)) * 3)[:22]
-    X = np.column_stack([y - y.mean(axis=0), gaussian(22, 2)])
+    X = np.column_stack([y - y.mean(axis=0), centered_normal(22, 2)])
     imbalances = y.mean(axis=0) ** 2
     rng = np.random.default_rng(0)
     for _ in range(10):
@@ -534,7 +530,7 @@ def test_without_c_the_normalized_problem_has_the_solutions_of_the_penalized_one
 
 def test_the_smoothed_dual_at_its_minimum_gives_a_v_of_the_same_smoothed_value():
     """Strong duality: with c = 0 the dual is minimised over u alone, and V is its gradient's density matrix."""
-    X, eps = gaussian(10, 3), 0.05
+    X, eps = centered_normal(10, 3), 0.05
     dual = published_dual(direction_problem(X, 1.0, dc.Penalty()))
     C = np.zeros((3, 3))
 

@@ -44,11 +44,6 @@ def test_each_case_is_named(X, parameters, kinds):
     assert kinds_of(X, **parameters) == kinds
 
 
-def test_it_is_a_warning_that_says_what_to_change():
-    with pytest.warns(dc.DegenerateDataWarning, match=r"penalty is so large.*Decrease"):
-        dc.DiffracClustering(lam=1e6).fit(SMALL)
-
-
 def test_coefficients_on_one_scale_do_not_depend_on_units():
     X = dc.datasets.make_planted(80, 4, noise=0.2, rng=1).X
     units = np.array([1e-3, 1.0, 10.0, 1e4])
@@ -124,14 +119,6 @@ def test_an_estimator_names_the_column_that_it_splits_along(labels):
     with pytest.warns(dc.DegenerateDataWarning, match=r"clusters are exactly.*'(Bern|Basel|Genf|Chur)'"):
         model = dc.DiffracClustering(**labels).fit(pd.DataFrame(BOTH, columns=names))
     assert [found.code for found in model.diagnostics_] == ["one column"]
-
-
-def test_constant_columns_of_a_data_frame_are_named():
-    frame = pd.DataFrame(OTHERS, columns=["x", "y", "z"]).assign(age=3.0, unit=0.1)
-    with pytest.warns(dc.DegenerateDataWarning, match="columns 'age', 'unit' of X are constant"):
-        dc.DiffracClustering().fit(frame)
-    with pytest.warns(dc.DegenerateDataWarning, match="column 'age' of X is constant"):
-        dc.DiffracClustering().fit(frame.drop(columns="unit"))
 
 
 def test_the_search_for_one_column_is_quick_in_wide_and_in_long_tables():

@@ -44,19 +44,6 @@ def test_of_labels_alone_the_direction_is_the_one_that_predicts_them():
     assert abs(v @ fitted) == pytest.approx(np.linalg.norm(v) * np.linalg.norm(fitted))
 
 
-@pytest.mark.parametrize(
-    ("V", "said"),
-    [
-        (np.eye(3), r"shape \(3, 3\).*\(4, 4\) or \(5, 5\)"),
-        (result_of(np.ones((7, 1))), "7 rows.*4 or 5"),
-        (result_of(None, np.ones((9, 1))), "9 points, X has 15"),
-    ],
-)
-def test_a_direction_of_other_data_is_refused_with_both_sizes(V, said):
-    with pytest.raises(dc.DataError, match=said):
-        leading_direction(X, V)
-
-
 @pytest.mark.parametrize("offset", [False, True])
 def test_affine_functions_give_the_scores_they_are_made_from(offset):
     G = np.random.default_rng(14).standard_normal((4 + offset, 2))

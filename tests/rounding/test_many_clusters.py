@@ -97,21 +97,6 @@ def test_planted_classes_are_proved_to_be_optimal(k):
     assert dc.certify_clusters(X, wrong, 0.0, k).gap > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("labels", "k", "error", "message"),
-    [
-        ([0, 1, 2], 2, dc.ParameterError, "n_clusters = 2 must be at least 3"),
-        ([0, 0, 0], 1, dc.ParameterError, "at least 2"),
-        ([0, 1], 2, dc.DataError, "3 integers from 0 on"),
-        ([0, -1, 1], 2, dc.DataError, "from 0 on"),
-        ([0.5, 1, 1], 2, dc.DataError, "from 0 on"),
-    ],
-)
-def test_labels_that_are_no_clusters_are_refused(labels, k, error, message):
-    with pytest.raises(error, match=message):
-        dc.certify_clusters(np.eye(3), labels, 0.0, k)
-
-
 # k-means on a factor
 
 
@@ -269,24 +254,6 @@ def test_the_splits_share_the_time_limit(three, monkeypatch):
     assert len(limits) == 5
     assert limits == sorted(limits, reverse=True)
     assert 0.0 < limits[-1] < limits[0] <= 0.02
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_clusters": 0}, "n_clusters = 0"),
-        ({"n_clusters": 2.5}, "n_clusters"),
-        ({"strategy": "all"}, "strategy"),
-        ({"verbose": "yes"}, "verbose"),
-        ({"n_clusters": 100}, "n_clusters = 100 is more than the"),
-    ],
-)
-def test_parameters_of_many_clusters_are_checked(three, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        dc.DiffracClustering(**parameters).fit(three[0])
-    for bad in ({"n_clusters": 0}, {"n_clusters": 2, "n_init": 0}, {"n_clusters": 2, "rng": "seed"}):
-        with pytest.raises(dc.ParameterError):
-            dc.rounding.kmeans_rows(np.eye(3), **bad)
 
 
 @STRATEGIES

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from instances import normal
 from posed import direction_problem
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
@@ -24,15 +25,11 @@ from diffrac_cvx.solvers.stopping import Iterate
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
 
 
-def gaussian(n=20, d=4, seed=0):
-    return np.random.default_rng(seed).standard_normal((n, d))
-
-
 @pytest.mark.parametrize("nu", [0.25, 1.0])
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("rank", [1, 3])
 def test_the_gradient_is_that_of_finite_differences(penalty, nu, rank):
-    problem = direction_problem(as_data(gaussian()), nu, PENALTIES[penalty])
+    problem = direction_problem(as_data(normal()), nu, PENALTIES[penalty])
     rng = np.random.default_rng(1)
     size = problem.X.shape[1]
     C0 = rng.uniform(-1.5, 1.5, (size, size)) * problem.pair_penalty.half_width
@@ -46,9 +43,9 @@ def test_the_gradient_is_that_of_finite_differences(penalty, nu, rank):
 
 
 def test_the_lagrangian_is_the_maximum_over_the_multiplier():
-    problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
+    problem = direction_problem(as_data(normal()), 0.5, PENALTIES["both"])
     lagrangian = one_block(FactorParametrization(problem))
-    U = 0.1 * gaussian(5, 2)
+    U = 0.1 * normal(5, 2)
     V, (best,) = U @ U.T, lagrangian.multiplier(U)
     assert np.any(np.abs(best) == problem.pair_penalty.half_width)
     assert np.any(np.abs(best) < problem.pair_penalty.half_width)
@@ -68,9 +65,9 @@ def test_the_lagrangian_is_the_maximum_over_the_multiplier():
 
 
 def test_a_row_of_score_zero_makes_no_nan():
-    X = np.vstack([gaussian(), np.zeros((5, 4))])  # centred or not
+    X = np.vstack([normal(), np.zeros((5, 4))])  # centred or not
     problem = direction_problem(X, 1.0, PENALTIES["l1"])
-    for U in (gaussian(4, 2), np.eye(4)[:, :1], np.zeros((4, 1))):
+    for U in (normal(4, 2), np.eye(4)[:, :1], np.zeros((4, 1))):
         at = one_block(FactorParametrization(problem)).point(U)
         assert np.isfinite(at.value)
         assert np.all(np.isfinite(at.gradient))
@@ -79,8 +76,8 @@ def test_a_row_of_score_zero_makes_no_nan():
 @pytest.mark.parametrize("penalty", ["none", "l1"])
 def test_a_rank_that_is_too_small_grows_until_the_gap_is_closed(penalty):
     """The optimum has rank 3; from rank one, eigenvectors of the certificate must supply the other directions."""
-    problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES[penalty])
-    start = gaussian(4, 1, seed=3)
+    problem = direction_problem(as_data(normal()), 1.0, PENALTIES[penalty])
+    start = normal(4, 1, seed=3)
     points = list(filter(None, augmented_lagrangian.one_block_iterates(problem, 3000, start)))
     ranks = [point.U.shape[1] for point in points]
     assert ranks[0] == 1
@@ -131,7 +128,7 @@ def test_the_rank_grows_only_after_certificates_without_progress(monkeypatch):
         return grow(*given)
 
     monkeypatch.setattr(augmented_lagrangian, "append_violated_direction", noted)
-    for point in filter(None, augmented_lagrangian.one_block_iterates(problem, 700, gaussian(20, 3))):
+    for point in filter(None, augmented_lagrangian.one_block_iterates(problem, 700, normal(20, 3))):
         gaps.append(point.bounds.gap)
     assert grown
     for end in grown:
@@ -140,9 +137,9 @@ def test_the_rank_grows_only_after_certificates_without_progress(monkeypatch):
 
 
 def test_columns_are_dropped_only_where_they_are_negligible():
-    U = gaussian(6, 4)
+    U = normal(6, 4)
     assert rank_reducing_rotation(U) is None
-    wide = np.column_stack([U, U @ gaussian(4, 3, seed=1), 1e-9 * gaussian(6, 1, seed=2)])
+    wide = np.column_stack([U, U @ normal(4, 3, seed=1), 1e-9 * normal(6, 1, seed=2)])
     fewer = wide @ rank_reducing_rotation(wide)
     assert fewer.shape == (6, 4)
     np.testing.assert_allclose(fewer @ fewer.T, wide @ wide.T, atol=1e-9)
@@ -169,7 +166,7 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
 
 
 def test_the_deadline_is_checked_at_each_function_value_and_may_make_it_leave(monkeypatch):
-    problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES["l1"])
+    problem = direction_problem(as_data(normal()), 1.0, PENALTIES["l1"])
     calls = []
 
     def poll():
@@ -188,30 +185,30 @@ def test_the_deadline_is_checked_at_each_function_value_and_may_make_it_leave(mo
 
 def outlying(n=40, d=6, rows=2, seed=0):
     """Normal rows, and a few that are a million times as large."""
-    X = gaussian(n, d, seed)
+    X = normal(n, d, seed)
     X[:rows] *= 1e6
     return X
 
 
 def test_with_units_the_lagrangian_is_the_same_function_and_its_metric_that_of_its_curvature():
-    problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
+    problem = direction_problem(as_data(normal()), 0.5, PENALTIES["both"])
     rng, size = np.random.default_rng(3), len(problem.c)
     C0 = rng.uniform(-1.0, 1.0, (size, size)) * problem.pair_penalty.half_width
     C0, units = (C0 + C0.T) / 2, rng.uniform(1.0, 40.0, size)
     unknowns, plain = FactorParametrization(problem, units), FactorParametrization(problem)
-    products = [C0 @ (U := 0.1 * gaussian(size, 3))]
+    products = [C0 @ (U := 0.1 * normal(size, 3))]
     value, gradient = unknowns.value_and_gradient(U, products)
     expected = plain.value_and_gradient(U, products)
     assert value == pytest.approx(expected[0], rel=1e-12)
     np.testing.assert_allclose(gradient, expected[1], atol=1e-12)
-    S, Z = plain.B + np.diag(units**-2), gaussian(size, 3, seed=5)
+    S, Z = plain.B + np.diag(units**-2), normal(size, 3, seed=5)
     G = U.T @ S @ U
     expected = np.linalg.solve(S, Z) @ np.linalg.inv(G / np.linalg.eigvalsh(G)[-1] + 1e-2 * np.eye(3))
     np.testing.assert_allclose(unknowns.metric(U)(Z), expected, rtol=1e-4)
 
 
 def test_units_are_chosen_for_outlying_rows_and_for_no_usual_data():
-    for X in (gaussian(), correlated(60, 12, 0.9), gaussian(5, 12)):
+    for X in (normal(), correlated(60, 12, 0.9), normal(5, 12)):
         assert choose_parametrization(direction_problem(as_data(X), 1.0, PENALTIES["l1"])).root is None
     X = as_data(outlying())
     assert choose_parametrization(direction_problem(X, 1.0, Penalty.l1(0.01))).units.max() > 30.0

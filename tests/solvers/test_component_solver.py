@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from instances import assert_overlap, planted
 from posed import direction_problem
 from scipy.optimize import approx_fprime
 from sparse_instances import KINDS, instance, optimum, random_blocks, random_multipliers, random_point
@@ -11,10 +12,8 @@ from sparse_instances import KINDS, instance, optimum, random_blocks, random_mul
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.paths import lambda_path
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
-from diffrac_cvx.problem.result import Bracket, Components
 from diffrac_cvx.solvers import race
 from diffrac_cvx.solvers.factored import components, solver
 from diffrac_cvx.solvers.factored.components import lagrangian_of
@@ -27,19 +26,9 @@ STRONG = dc.Penalty.l1(0.15)
 WEAK = dc.Penalty.l1(0.03)
 
 
-def planted(n=60, d=30, noise=0.3):
-    """Clusters along one of d columns; with STRONG V is diagonal, with WEAK it has blocks of up to 4 features."""
-    return dc.datasets.make_planted(n, d, noise=noise, rng=0).X
-
-
 def pairs_of(labels):
     """Return which pairs of features are in the same component."""
     return labels[:, None] == labels
-
-
-def assert_overlap(one, other, slack=1e-12):
-    assert one.lower <= other.upper + slack
-    assert other.lower <= one.upper + slack
 
 
 # The function
@@ -139,21 +128,6 @@ def test_the_bracket_is_that_without_components_and_every_optimal_v_is_zero_betw
         assert np.all(np.abs(other[chosen][between]) <= 1e-3 * size[chosen][between])
 
 
-def test_what_a_wide_gap_proves_separates_nothing_that_the_optimum_joins():
-    proved = separated = 0
-    for nu, lam in ((1.0, 0.03), (0.5, 0.033)):
-        best = dc.low_rank(planted(), nu, dc.Penalty.l1(lam), tol=1e-10)
-        exact = dc.find_components(planted(), best, nu, dc.Penalty.l1(lam), rtol=1e-5)
-        assert exact.max() < 29
-        for tol in np.geomspace(1e-6, 1e-2, 7):
-            components = dc.low_rank(planted(), nu, dc.Penalty.l1(lam), tol=tol).components
-            if components.certified is not None:
-                assert np.all(pairs_of(components.certified)[pairs_of(exact)])
-                proved, separated = proved + 1, separated + components.certified.max()
-    assert proved > 6
-    assert separated > 6
-
-
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 def test_blocks_of_a_few_features_are_found_whatever_the_units(nu, monkeypatch):
     """The multipliers are in the user's units and reproduce the certified bounds."""
@@ -178,57 +152,7 @@ def test_blocks_of_a_few_features_are_found_whatever_the_units(nu, monkeypatch):
     assert dc.certify_v(planted() * units, result, nu, penalty).gap <= 2e-6
 
 
-def test_where_there_is_one_component_the_solver_for_one_block_goes_on():
-    X = np.random.default_rng(0).standard_normal((40, 8)) @ np.random.default_rng(1).standard_normal((8, 8))
-    result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-4), tol=1e-4)
-    assert result.components is None
-    assert not is_sparse(result.G)
-    assert result.gap <= 1e-4
-
-
-def test_far_more_features_than_points_are_no_obstacle():
-    X = planted(20, 400)
-    penalty = dc.Penalty.l1(20**-0.5)
-    result = dc.low_rank(X, penalty=penalty, tol=1e-5)
-    assert result.status is dc.Status.OPTIMAL
-    assert result.components is not None
-    assert result.V.shape == (400, 400)
-    judged = dc.certify_v(X, result, penalty=penalty)
-    assert judged.upper == pytest.approx(result.upper, abs=1e-12)
-    assert judged.gap <= 2e-5
-    other = dc.low_rank(X, penalty=penalty, tol=1e-3, working_set=False, max_iter=20)
-    assert_overlap(result, other)
-
-
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_features_that_are_all_equal_share_what_one_of_them_has(nu):
-    """Copies of one column: V = vv' with v distributed over them in any way is optimal, and no better than one copy."""
-    x = np.random.default_rng(3).standard_normal((30, 1))
-    one = dc.low_rank(x, nu, dc.Penalty(c=0.3), tol=1e-8)
-    many = dc.low_rank(np.tile(x, 6), nu, dc.Penalty(c=0.3), tol=1e-6)
-    assert_overlap(one, many)
-    assert many.gap <= 1e-6
-
-
 # Starts and stops
-
-
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_any_start_leads_to_the_same_bracket(nu):
-    """The solution for another lambda or nu, with components or as a matrix, and arbitrary matrices."""
-    X, noise = planted(), np.random.default_rng(0).standard_normal((30, 30))
-    cold, first, other = (
-        dc.low_rank(X, of, penalty, tol=1e-6) for of, penalty in ((nu, STRONG), (nu, WEAK), (1.0, WEAK))
-    )
-    assert np.bincount(first.components.found).max() > 1
-    for start in (first, other, cold.V, noise @ noise.T, np.eye(30), np.zeros((30, 30)), cold.V[:30, :30]):
-        warm = dc.low_rank(X, nu, STRONG, tol=1e-5, start=start)
-        assert warm.gap <= 1e-5
-        assert_overlap(cold, warm)
-    for factor in (1.1, 0.8):
-        cold, warm = (dc.low_rank(X, nu, dc.Penalty.l1(0.03 * factor), tol=1e-5, start=one) for one in (None, first))
-        assert_overlap(cold, warm)
-        assert warm.n_iter <= 5 * cold.n_iter
 
 
 @pytest.mark.parametrize("solver", [dc.fista, dc.low_rank])
@@ -240,30 +164,6 @@ def test_a_solution_by_components_starts_either_solver_and_is_recognized(solver)
     assert again.status is dc.Status.OPTIMAL
     assert again.n_iter <= 1
     assert_overlap(again, first)
-
-
-@pytest.mark.parametrize("max_iter", [1, 19, 20, 61])
-@pytest.mark.parametrize("lam", [0.15, 0.01])
-def test_no_more_than_max_iter_steps_are_taken_whether_by_components_or_not(lam, max_iter):
-    X, penalty = planted(), dc.Penalty.l1(lam)
-    result = dc.low_rank(X, 0.5, penalty, tol=1e-9, max_iter=max_iter)
-    assert result.n_iter <= max_iter
-    assert_overlap(result, dc.low_rank(X, 0.5, penalty, tol=1e-4))
-    again = dc.low_rank(X, 0.5, penalty, tol=1e-9, max_iter=max_iter, start=result)
-    assert again.n_iter <= max_iter
-    assert again.upper <= result.upper + 1e-9
-
-
-def test_the_callback_sees_the_history_of_a_solution_by_components_and_can_stop_it():
-    seen = []
-
-    def second_time(progress):
-        seen.append(progress)
-        return len(seen) == 2
-
-    result = dc.low_rank(planted(60, 60), 1.0, dc.Penalty.l1(0.06), tol=1e-12, callback=second_time)
-    assert result.status is dc.Status.STOPPED
-    assert result.history == tuple(seen)
 
 
 def test_v_is_zero_between_components_also_if_it_was_found_as_one_block():
@@ -291,38 +191,6 @@ def test_a_result_with_components_survives_pickling_and_says_what_was_found(nu):
     assert f"components={str(result.components)!r}" in repr(result)
 
 
-@pytest.mark.parametrize(
-    ("found", "proved", "words"),
-    [
-        ([0, 1, 2], None, "V is diagonal"),
-        ([0, 1, 2], [0, 0, 0], "V is diagonal"),
-        ([0, 1, 2], [0, 1, 2], "V is diagonal, and every optimal V is certified to be"),
-        ([0, 0, 1, 2], None, "V has 3 components, the largest with 2 features"),
-        ([0, 0, 1, 2], [0, 0, 0, 0], "V has 3 components, the largest with 2 features"),
-        (
-            [0, 0, 1, 2],
-            [0, 0, 1, 1],
-            "V has 3 components, the largest with 2 features; every optimal V is certified to have 2 or more, "
-            "each with at most 2 features",
-        ),
-    ],
-)
-def test_components_say_what_they_are(found, proved, words):
-    assert str(Components(np.array(found), None if proved is None else np.array(proved))) == words
-
-
-def test_v_is_not_called_diagonal_where_features_without_a_weight_take_part_in_it(monkeypatch):
-    monkeypatch.setattr(race, "MIN_SLICE", 1e12)  # the blocks come before the other strategies
-    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
-    result = instance(26).solve(tol=1e-7)
-    assert result.components is not None
-    V = result.V
-    assert np.any(V != np.diag(np.diag(V)))
-    assert (
-        str(result.components) == "V is diagonal except for features with c = 0, and every optimal V is certified to be"
-    )
-
-
 def test_what_would_not_fit_in_memory_is_refused_and_the_factor_of_a_matrix_is_there(monkeypatch):
     X = planted()
     result = dc.low_rank(X, penalty=STRONG, tol=1e-4)
@@ -342,15 +210,6 @@ def test_one_block_that_would_not_fit_in_memory_is_left_with_the_bracket_so_far(
     assert_overlap(result, dc.low_rank(planted(), penalty=dc.Penalty.l1(1e-3), tol=1e-3, working_set=False))
     split = dc.low_rank(planted(), penalty=STRONG, tol=1e-5)
     assert split.status is dc.Status.OPTIMAL
-
-
-def test_a_path_of_lambda_is_its_separate_solutions():
-    lams = np.geomspace(0.01, 0.3, 5)
-    path = lambda_path(planted(), lams, nu=0.5, tol=1e-5)
-    for lam, lower, upper in zip(lams, path.lower, path.upper, strict=True):
-        assert_overlap(Bracket(lower, upper), dc.low_rank(planted(), 0.5, dc.Penalty.l1(lam), tol=1e-5))
-        assert upper - lower <= 1e-5
-    assert np.all(np.diff(path.upper) >= -1e-5)  # the optimum increases with lambda
 
 
 # Steps

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from instances import normal
 from posed import direction_problem
 
 from diffrac_cvx.points.checks import as_data
@@ -15,12 +16,8 @@ each_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALT
 each_dual = pytest.mark.parametrize("accelerated", [True, False], ids=["accelerated", "published"])
 
 
-def gaussian(n=20, d=4, seed=0):
-    return np.random.default_rng(seed).standard_normal((n, d))
-
-
 def dual_of(penalty, nu=0.5, accelerated=True):
-    problem = direction_problem(as_data(gaussian()), nu, penalty)
+    problem = direction_problem(as_data(normal()), nu, penalty)
     return SmoothedDual(problem.X, problem.W, problem.pair_penalty) if accelerated else published_dual(problem)
 
 
@@ -61,7 +58,7 @@ def test_the_smoothing_error_is_within_eps_log_d(penalty):
 
 @pytest.mark.parametrize("eps", [1e-3, 0.1, 10.0])
 def test_the_soft_maximum_and_its_root_are_those_of_the_matrix_exponential(eps):
-    B = gaussian(4, 4)
+    B = normal(4, 4)
     D = B + B.T
     theta, Q = np.linalg.eigh(D)
     weights = np.exp((theta - theta.max()) / eps)
@@ -115,7 +112,7 @@ def test_the_curvature_bounds_hold_in_every_direction_and_are_sharp(penalty, acc
 
 
 def test_zero_rows_are_no_part_of_the_separable_part():
-    X = np.vstack([gaussian(), np.zeros((5, 4))])
+    X = np.vstack([normal(), np.zeros((5, 4))])
     dual = SmoothedDual(array_points(X), np.eye(4), PairPenalty(np.zeros(4)))
     u = np.random.default_rng(6).uniform(0.2, 3.0, 25)
     assert dual.separable_part(u) == pytest.approx(np.sum(1 / u[:20]) / 50)

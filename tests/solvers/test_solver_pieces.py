@@ -19,7 +19,6 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     append_violated_direction,
     one_block,
 )
-from diffrac_cvx.solvers.factored.parametrization import BlockPoint as BlockPoint
 from diffrac_cvx.solvers.factored.parametrization import (
     FactorParametrization,
     approximate_top_eigenvalue,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from instances import normal
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.factors import dense
@@ -9,10 +10,6 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers import DualPoint, Iterate, Stopping, solve_by_iterates
 
 L1 = dc.Penalty(c=0.2)
-
-
-def gaussian(n=30, d=4):
-    return np.random.default_rng(0).standard_normal((n, d))
 
 
 def fixed_point(X, nu=1.0, **options):
@@ -32,7 +29,7 @@ def fixed_point(X, nu=1.0, **options):
 
 @pytest.mark.parametrize("nu", [0.0, 0.4, 1.0])
 def test_a_solver_of_ones_own_finds_the_optimum(nu):
-    ours, theirs = fixed_point(gaussian(), nu), dc.low_rank(gaussian(), nu)
+    ours, theirs = fixed_point(normal(30), nu), dc.low_rank(normal(30), nu)
     assert ours.solver == "fixed_point"
     assert ours.gap <= 1e-5
     assert ours.lower <= theirs.upper
@@ -40,14 +37,14 @@ def test_a_solver_of_ones_own_finds_the_optimum(nu):
 
 
 def test_a_solver_of_ones_own_has_the_limits_and_the_warm_start():
-    cold = fixed_point(gaussian())
-    assert fixed_point(gaussian(), start=cold).n_iter == 0
-    assert fixed_point(gaussian(), max_iter=3).status is dc.Status.MAX_ITER
-    assert fixed_point(gaussian(), callback=lambda progress: True).status is dc.Status.STOPPED
+    cold = fixed_point(normal(30))
+    assert fixed_point(normal(30), start=cold).n_iter == 0
+    assert fixed_point(normal(30), max_iter=3).status is dc.Status.MAX_ITER
+    assert fixed_point(normal(30), callback=lambda progress: True).status is dc.Status.STOPPED
 
 
 def test_a_bad_dual_gives_a_wide_bracket_and_never_a_wrong_one():
-    X, optimum = gaussian(), dc.low_rank(gaussian(), 1.0, L1)
+    X, optimum = normal(30), dc.low_rank(normal(30), 1.0, L1)
 
     def iterates(problem, start):
         yield Iterate(np.eye(4), 1, DualPoint(u=np.full(30, 7.0), C=np.full((4, 4), 100.0)))
@@ -67,7 +64,7 @@ def test_no_factor_is_brought_to_its_best_scale_twice(d, penalty, monkeypatch):
         return best_scale(problem, U)
 
     monkeypatch.setattr(DirectionProblem, "rescale", counted)
-    result = dc.low_rank(gaussian(30, d), 0.5, penalty, tol=1e-6, max_iter=400)
+    result = dc.low_rank(normal(30, d), 0.5, penalty, tol=1e-6, max_iter=400)
     assert len(result.history) > 0
     # The block solver returns optimally scaled points, which are not rescaled.
     assert len(scaled) > len(result.history) or result.components is not None

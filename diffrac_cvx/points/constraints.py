@@ -226,8 +226,10 @@ class Constraints:
         node = connected_components(graph, directed=False)[1]
         wrong = np.flatnonzero(node[:double] == node[double:])
         if len(wrong):
-            among = ", ".join(map(str, wrong[:MAX_NAMED])) + (", ..." if len(wrong) > MAX_NAMED else "")
-            raise DataError(f"the constraints contradict each other among the points {among}. Remove one of them.")
+            wrong = wrong[wrong < n]  # without the virtual point
+            named = ", ".join(map(str, wrong[:MAX_NAMED])) + (", ..." if len(wrong) > MAX_NAMED else "")
+            points = "point" if len(wrong) == 1 else "points"
+            raise DataError(f"the constraints on {points} {named} contradict each other. Remove one of them.")
         pair = np.minimum(node[:double], node[double:])
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n

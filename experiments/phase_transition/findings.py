@@ -287,7 +287,7 @@ def of_the_face(affine: pd.DataFrame, interior: pd.DataFrame) -> pd.DataFrame:
         }
         for name, column in (("low_rank", "error"), ("interior point", "error interior"))
     }
-    columns = ["instances", *(f"error below {bound:g}" for bound in (RECOVERED, LOW))]
+    columns = ["instances", *(f"error below {b:g}" for b in (RECOVERED, LOW))]
     return pd.DataFrame.from_dict(records, orient="index", columns=columns).rename_axis("solver")
 
 

@@ -145,5 +145,5 @@ def test_labels_that_violate_constraints_are_refused_by_their_certificate():
 def test_constraints_that_do_not_fit_are_an_error_everywhere(call):
     with pytest.raises(dc.DataError, match="contains point 60"):
         call(dc.Constraints(must_link=[(0, 60)]))
-    with pytest.raises(dc.DataError, match="contradict each other among the points"):
+    with pytest.raises(dc.DataError, match="on points "):
         call(dc.Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)]))

@@ -4,6 +4,7 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
@@ -125,7 +126,8 @@ PARSERS = {  # of parameters whose options are written in another way
 
 
 def add_table(parser: Parser) -> None:
-    """Add the file and the options of `read_table`."""
+    """Add the file, the options of `read_table`, and the rules by which it reads, below all options."""
+    parser.epilog = resources.files(__package__).joinpath("reading_rules.txt").read_text(encoding="utf-8")
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     group = parser.add_argument_group("reading the table")
     add_parameters(group, read_table, TABLE_PARAMETERS)

@@ -45,6 +45,10 @@ _ = dc.plotting.StructureDisplay.from_test(test).plot()
 # - **none**: there is no evidence of more than one group. ``diagnostics_`` begins with a warning, and the exit status of the program
 #   is 1; ``--no-structure`` skips the test.
 #
+# A gap in a single column is enough for "separated", even if no other column depends on it: with the values of each column of the iris
+# data in random order, the lengths of the petals still have two modes. Strongly correlated yes-or-no answers, most of which are all
+# yes or all no, are separated too.
+#
 # No verdict depends on the clock. If the time limit is too short the verdict is "not tested", and nothing is concluded from it.
 #
 # Correlated columns without groups are a single cloud, and flat or ordinal scales a continuum:

@@ -136,10 +136,10 @@ def structure_test(
     - "none" otherwise: there is no evidence of more than one group;
     - "not tested" if the time limit is reached, which nothing else depends on.
 
-    A gap in a single column is enough, even if no other column depends on it.  A single group with a hole in its middle,
-    such as a ring, counts as separated, and so may strongly correlated yes-or-no answers, most of which are all yes or
-    all no.  Groups at less than about 3.5 standard deviations between their centres, or with fewer than a fifth of the
-    rows, are rarely "separated".
+    A gap in a single column is enough, even if no other column depends on it.  A single group with a hole in its
+    middle, such as a ring, counts as separated, and so may strongly correlated yes-or-no answers, most of which are all
+    yes or all no.  Groups at less than about 3.5 standard deviations between their centres, or with fewer than a fifth
+    of the rows, are rarely "separated".
 
     Source: Silverman (1981), Using kernel density estimates to investigate multimodality; Besag and Clifford (1991) for
     the sequential p-value; Langsrud (2005) for the rotations.

@@ -47,7 +47,7 @@ def ahead(table: pd.DataFrame, rivals: list[str]) -> Finding:
         ratio = (rival / ours).dropna()
         asked = times.index.isin(table.loc[table["method"].isin(rivals), "instance"])
         alone = int((ours.notna() & rival.isna() & asked).sum())
-        spread = f", median {ratio.median():.3g} ({ratio.min():.2g} to {ratio.max():.2g})" if len(ratio) else ""
+        spread = f", median {ratio.median():.3g} ({ratio.min():.3g} to {ratio.max():.3g})" if len(ratio) else ""
         words.append(f"to {goal:g}, both succeed on {len(ratio)} instances{spread}, only `low_rank` on {alone}")
     name = "the faster of CVXPY's solvers" if len(rivals) > 1 else rivals[0]
     return Finding(f"ratio of the time of {name} to that of `low_rank`", "; ".join(words) + ".")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -11,10 +12,9 @@ import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
-from experiments.benchmark.claims import INSTANCE
 from experiments.benchmark.convergence import GOALS, by_family
 from experiments.benchmark.scale import costs
-from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
+from experiments.benchmark.table import gap_text, memory_text, pivot, seconds_text
 from experiments.choice import findings as choice
 from experiments.few_labels import findings as few_labels
 from experiments.groups import findings as groups
@@ -26,11 +26,35 @@ from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
 from experiments.optimal import claims as optimal
 from experiments.structure import findings as structure
+from experiments.wide.claims import at, by_method
 from experiments.wide.methods import FIXED as FIXED_LAMS
 from experiments.wide.methods import OWN
 
 FIGURES = Path(__file__).parents[1] / "figures"
 N, D = 200, 10  # of the sizes shown
+WIDE_RIVALS = (
+    "k-means",
+    "spectral",
+    "first component",
+    "sparse k-means",
+    "IF-PCA",
+    "sparse component",
+    "kurtosis",
+    "pursuit",
+)
+WIDE_SETTINGS: dict[str, dict[str, Any]] = {
+    "5 columns, shift 2": {"k": 5, "shift": 2.0},
+    "20": {},
+    "20, of 5000": {"d": 5000},
+    "20, heavy tails": {"noise": "heavy tails"},
+    "60, shift 0.8": {"k": 60, "shift": 0.8},
+    "200, shift 0.8": {"k": 200, "shift": 0.8},
+    "20, independent, shift 0.8": {"noise": "independent", "shift": 0.8},
+    "20, independent": {"noise": "independent"},
+    "20, correlated in blocks": {"noise": "blocks"},
+    "20, clusters of 30 and 70": {"share": 0.3},
+    "60 words, shift 2": {"noise": "words", "k": 60, "shift": 2.0},
+}
 
 
 def list_table(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
@@ -131,6 +155,18 @@ def table_of_choice_by_set(table: pd.DataFrame) -> str:
     return list_table(("kind", "set", "n × d", *(choice.METHODS[column] for column in columns)), rows)
 
 
+def table_of_wide(table: pd.DataFrame) -> str:
+    """Return the mean adjusted Rand index of the methods on the simulated tables, by setting."""
+    made = table[table["kind"] == "made"]
+    means = {name: by_method(at(made, **changed), "index").mean() for name, changed in WIDE_SETTINGS.items()}
+    head = ["columns that differ", "relaxation", *WIDE_RIVALS]
+    rows = [
+        (name, *(f"{row[method]:.2f}".replace("-0.00", "0.00") for method in (OWN, *WIDE_RIVALS)))
+        for name, row in means.items()
+    ]
+    return list_table(head, rows)
+
+
 def table_of_wide_pairs(table: pd.DataFrame) -> str:
     """Return the mean adjusted Rand index of each method on the real pairs of classes."""
     pairs = table[table["kind"].isin(("design", "held-out"))]
@@ -185,12 +221,6 @@ def table_of_equal_gap(lam: float, table: pd.DataFrame) -> str:
     order = [method for method in dict.fromkeys(table["method"]) if method in seconds.index]
     rows = [(method, *("–" if pd.isna(value) else f"{value:.2g}" for value in seconds.loc[method])) for method in order]
     return list_table(("seconds", *(f"n = {n:,}".replace(",", " ") for n in seconds.columns)), rows)
-
-
-def table_of_benchmark(table: pd.DataFrame) -> str:
-    """Return the benchmark's table of one instance, a method a row."""
-    head, *rows = of_instance(table, INSTANCE).lines()
-    return list_table(head, [[escape_text(text) or "–" for text in row] for row in rows])
 
 
 def table_of_large(entry: Callable[[pd.Series], str], table: pd.DataFrame) -> str:
@@ -277,7 +307,6 @@ TABLES: dict[str, Callable[[], str]] = {
 FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from which table of figures/
     "equal_gap_plain": ("runtime", partial(table_of_equal_gap, 0.0)),
     "equal_gap_sparse": ("runtime", partial(table_of_equal_gap, 0.001)),
-    "benchmark": ("benchmark", table_of_benchmark),
     "large_seconds": ("benchmark", partial(table_of_large, seconds_text)),
     "large_gaps": ("benchmark", partial(table_of_large, gap_text)),
     "large_memory": ("benchmark", partial(table_of_large, memory_text)),
@@ -300,6 +329,7 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
         "choice",
         partial(findings_of, lambda table: [choice.gains_over_default(table[table["kind"] != "made"])]),
     ),
+    "wide": ("wide", table_of_wide),
     "wide_pairs": ("wide", table_of_wide_pairs),
     "scale": ("scale", table_of_scale),
 }

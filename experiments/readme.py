@@ -1,6 +1,6 @@
 """Write the README passages on experiments from their tables, between marks that name the tables.
 
-Run ``make reproduction`` after ``make benchmark`` or ``make wide``.
+Run ``make reproduction`` after ``make benchmark`` or ``make answer``.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,11 @@ import pandas as pd
 from diffrac_cvx.machine.writing import write_text
 from experiments import answer
 from experiments.benchmark import claims as benchmark
-from experiments.wide import readme as wide
 
 README, FIGURES = Path("README.md"), Path("figures")
 PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {
     "answer": answer.passage,
     "benchmark": benchmark.passage,
-    "wide": wide.passage,
 }
 END = "<!-- end -->\n"
 

@@ -212,9 +212,7 @@ assert sum(counts["warm"]) < sum(counts["cold"])
 #
 # Measured times
 # --------------
-# One instance of the benchmark (``make benchmark``), planted with n = 1000, d = 50, :math:`\lambda = 0.01`; :doc:`large` has all.
-#
-# .. include:: ../benchmark.inc
+# :doc:`large` has the benchmark of all solvers (``make benchmark``).
 #
 # Median seconds to a certified relative gap of 0.01 at d = 50, from ``figures/runtime.csv`` (``make runtime``), without a penalty:
 #

@@ -133,27 +133,6 @@ def pivot(table: pd.DataFrame, entry: Callable[[pd.Series], str], *, with_data: 
     return ReportTable.from_records(records, titles | ({"data": "data"} if with_data else {}))
 
 
-def of_instance(table: pd.DataFrame, instance: str) -> ReportTable:
-    """Return the results on one instance, one row per method."""
-    rows = table[table["instance"] == instance]
-    records = [
-        {
-            "method": SHORT.get(str(row["method"]), str(row["method"])),
-            "seconds": seconds_text(row),
-            "gap": gap_text(row),
-            "memory": memory_text(row),
-        }
-        for _, row in rows.iterrows()
-    ]
-    goals = "; ".join(f"{goal:g}" for goal in GOALS)
-    titles = {
-        "method": "method",
-        "seconds": f"time to a relative gap of {goals} (s)",
-        "gap": "smallest gap in time (s)",
-    }
-    return ReportTable.from_records(records, titles | {"memory": "MB"})
-
-
 def reasons(table: pd.DataFrame) -> str:
     """Return a line for every method that was not run or was killed, with the reason and the instances."""
     lines: dict[tuple[str, str], list[str]] = {}

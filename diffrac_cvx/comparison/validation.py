@@ -451,13 +451,14 @@ def wrong_bounds(result: Result, reference: Result) -> Iterator[str]:
 def wrong_value(answer: Answer, result: Result, instance: Instance) -> Iterator[str]:
     """Yield if the value of a result is not the objective at its V, or its F does not belong to its V."""
     is_bound = result.G is None and instance.penalty.has_l1
-    difference = answer.objective - result.value if is_bound else abs(answer.objective - result.value)
+    at_point, of_labels = answer.objective, answer.labels_objective
+    difference = at_point - result.value if is_bound else abs(at_point - result.value)
     if difference > AGREEMENT:
         point = "F" if result.G is None else "V"
-        yield f"the value is {result.value:.9g}, but the objective at {point} is {answer.objective:.9g}"
-    elif answer.labels_objective > result.value + AGREEMENT:
+        yield f"the value is {result.value:.9g}, but the objective at {point} is {at_point:.9g}"
+    elif of_labels > result.value + AGREEMENT:
         yield (
-            f"F does not belong to V: the objective of its labels is at least {answer.labels_objective:.9g}, above "
+            f"F does not belong to V: the objective of its labels is at least {of_labels:.9g}, above "
             f"the value {result.value:.9g}"
         )
 

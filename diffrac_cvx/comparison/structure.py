@@ -41,6 +41,7 @@ N_FOLDS = 5
 N_PARTITIONS, N_PARTITIONS_WIDE, WIDE = 3, 2, 100  # partitions into folds; fewer with more than 100 columns
 N_DRAWS, MAX_EXCEEDANCES = 199, 10  # samples from the unimodal density; fewer once ten of them are as multimodal
 N_NULL_TABLES = 19  # null tables of each model
+MIN_UNITS = 20  # rows, or sets of linked rows, below which a gap is no evidence
 SIGNIFICANCE_LEVEL = 0.05
 CENTRAL = (0.025, 0.975)  # quantiles between which modes are counted
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
@@ -138,8 +139,8 @@ def structure_test(
 
     A gap in a single column is enough, even if no other column depends on it.  A single group with a hole in its
     middle, such as a ring, counts as separated, and so may strongly correlated yes-or-no answers, most of which are all
-    yes or all no.  Groups at less than about 3.5 standard deviations between their centres, or with fewer than a fifth
-    of the rows, are rarely "separated".
+    yes or all no.  Fewer than 20 rows, or sets of linked rows, are never "separated".  Groups at less than about 3.5
+    standard deviations between their centres, or with fewer than a fifth of the rows, rarely are.
 
     Source: Silverman (1981), Using kernel density estimates to investigate multimodality; Besag and Clifford (1991) for
     the sequential p-value; Langsrud (2005) for the rotations.
@@ -290,14 +291,17 @@ class StopAfterWork:
 def held_out_scores(split: Split, points: Points, untied: Array, rng: np.random.Generator) -> Array:
     """Return scores (n, K - 1) of the rows by directions fitted without them, averaged over partitions into folds.
 
-    The directions of all folds are rotated to agree with the first.  If one of them is 0, all scores are.
+    The directions of all folds are rotated to agree with the first.  If one of them is 0, or there are too few rows,
+    all scores are 0.
     """
     n, d = points.shape
     scores, first, unit = np.zeros((n, split.n_clusters - 1)), None, units_of(points)
     n_units = int(unit.max()) + 1
+    if n_units < MIN_UNITS:
+        return scores
     for _ in range(N_PARTITIONS if d <= WIDE else N_PARTITIONS_WIDE):
         fold = rng.permutation(np.arange(n_units) % N_FOLDS)[unit]
-        for k in range(min(N_FOLDS, n_units)):
+        for k in range(N_FOLDS):
             fitted, held_out = fold != k, fold == k
             X, mean, scale = split.scaled(subset_of(points, fitted))
             W = split.directions(X)
@@ -490,7 +494,9 @@ def costs_less(
     groups = split.penalty.feature_groups(points.shape[1])
     if points.chunklets.max_size:
         points = array_points(points.array()[np.unique(units_of(points), return_index=True)[1]])
-    if null is permute_columns and len(groups.names) == 1:  # there are no other columns on which one could depend
+    if len(points) < 3:  # any split fits them
+        return False
+    if null is permute_columns and len(groups.names) == 1:  # a single column or group has no other to depend on
         return True
     X = split.scaled(points)[0]
     objective, draw = split.objective(X), null(X.array(), groups)

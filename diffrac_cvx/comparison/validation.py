@@ -121,7 +121,7 @@ class Validation:
 
     @property
     def passed(self) -> bool:
-        """Whether there is no violation."""
+        """Whether all instances passed."""
         return not self.violations
 
     @property

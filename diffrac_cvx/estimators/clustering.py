@@ -61,7 +61,7 @@ from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
 
-MAX_ALTERNATIONS = 100  # of directions and labels
+MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
 STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 AUTO = "auto"
@@ -523,9 +523,10 @@ def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) ->
 
     At the direction v of labels of mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and the signs of
     Xv + (1 - nu) m never increase it.  The last labels are the signs of the affine function that is returned.  Labels
-    that would all be equal are not taken: then, and in one step after the deadline, the threshold is that of 2-means.
+    that would all be equal are not taken: then the threshold is that of 2-means.  Tables whose rows are read again for
+    each sum get few steps.
     """
-    for _ in range(MAX_ALTERNATIONS):
+    for _ in range(MAX_STREAMED_ALTERNATIONS if X.is_streamed else MAX_ALTERNATIONS):
         labels, v = oriented_direction(X, labels, pair_penalty)
         projections, mean = X @ v, float(X.mean_of(labels))
         intercept = (1.0 - nu) * mean

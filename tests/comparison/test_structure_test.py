@@ -198,6 +198,14 @@ def test_verdicts_do_not_depend_on_the_clock_and_a_limit_of_time_is_no_evidence(
     assert "no structure" not in [reason.code for reason in model.diagnostics_]
 
 
+@pytest.mark.parametrize("n", [2, 3, 5, 12, 19])
+def test_few_rows_are_never_separated(n):
+    for seed in range(3):
+        assert dc.structure_test(noise(n, 2, seed)).verdict != "separated"
+    linked = dc.Constraints(groups=np.arange(24) % 2)
+    assert dc.structure_test(noise(24, 2), constraints=linked).verdict == "none"
+
+
 def test_of_large_tables_a_sample_of_the_rows_is_tested():
     assert dc.structure_test(two_groups(5 * MAX_ROWS, 4)).n_points == MAX_ROWS
     assert dc.structure_test(noise(2 * MIN_ROWS, MAX_ENTRIES // MIN_ROWS), time_limit=0.1).n_points == MIN_ROWS

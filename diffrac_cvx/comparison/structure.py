@@ -58,7 +58,7 @@ VERDICTS = {
         "correlations: the clusters may be the two ends of a continuum"
     ),
     "none": "no evidence of more than one group",
-    "not tested": "not tested, because the time limit was reached",
+    "not tested": "not tested, because {reason}",
 }
 
 
@@ -83,6 +83,8 @@ class StructureTest:
         estimate has one mode between their 2.5 % and 97.5 % quantiles.
     n_points : int
         Number m of rows tested: all of positive weight, or a random sample.
+    n_units : int
+        Number of sets of linked rows among them, each row without links counted as one.
     seconds : float
         Run time in seconds.
     """
@@ -95,10 +97,13 @@ class StructureTest:
     scores: Array
     bandwidth: float
     n_points: int
+    n_units: int
     seconds: float
 
     def __str__(self) -> str:
-        message = VERDICTS[self.verdict] + (
+        few = f"there are fewer than {MIN_UNITS} rows, or sets of linked rows"
+        reason = few if self.n_units < MIN_UNITS else "the time limit was reached"
+        message = VERDICTS[self.verdict].format(reason=reason) + (
             f" (p = {self.pvalue:.2g})" if self.verdict in ("separated", "none") else ""
         )
         if self.verdict in ("separated", "continuum") and not self.has_given_weights:
@@ -135,12 +140,13 @@ def structure_test(
       of 19 tables with independently permuted columns, and of 19 tables rotated at random about their mean, QX with Q
       orthogonal, which keeps X'X;
     - "none" otherwise: there is no evidence of more than one group;
-    - "not tested" if the time limit is reached, which nothing else depends on.
+    - "not tested" if there are fewer than 20 rows, or sets of linked rows, or if the time limit is reached, which
+      nothing else depends on.
 
     A gap in a single column is enough, even if no other column depends on it.  A single group with a hole in its
     middle, such as a ring, counts as separated, and so may strongly correlated yes-or-no answers, most of which are all
-    yes or all no.  Fewer than 20 rows, or sets of linked rows, are never "separated".  Groups at less than about 3.5
-    standard deviations between their centres, or with fewer than a fifth of the rows, rarely are.
+    yes or all no.  Groups at less than about 3.5 standard deviations between their centres, or with fewer than a fifth
+    of the rows, rarely do.
 
     Source: Silverman (1981), Using kernel density estimates to investigate multimodality; Besag and Clifford (1991) for
     the sequential p-value; Langsrud (2005) for the rotations.
@@ -188,13 +194,14 @@ def structure_test(
     for other, ridge in SETTINGS:
         is_given = n_clusters == 2 and other == nu and np.all(penalty.ridge == ridge) and not np.any(penalty.c)
         splits += [] if is_given else [Split(other, penalty.with_weights(0.0, ridge), 2, standardize)]
-    n_tests, p, verdict = len(splits) + n_clusters - 2, 1.0, "none"
+    n_units = int(units_of(points).max()) + 1
+    n_tests, p, verdict = len(splits) + n_clusters - 2, 1.0, "none" if n_units >= MIN_UNITS else "not tested"
     chosen, scores, bandwidth = splits[0], np.zeros(len(points)), 0.0
     try:
         with time_limited(timer.deadline):
             # 1. The first split with a gap between groups decides.
             untied = spread_ties(points.array(), generator)
-            for split in splits:
+            for split in splits if verdict == "none" else ():
                 for column in held_out_scores(split, points, untied, generator).T:
                     width = critical_bandwidth(column, points.weights)
                     corrected = n_tests * pvalue_of_one_mode(column, width, points.weights, generator)
@@ -212,7 +219,7 @@ def structure_test(
     except EarlyExitError:
         verdict = "not tested"
     weights = chosen.nu, chosen.penalty, chosen is splits[0]
-    return StructureTest(verdict, p, *weights, scores, bandwidth, len(points), timer.elapsed)
+    return StructureTest(verdict, p, *weights, scores, bandwidth, len(points), n_units, timer.elapsed)
 
 
 # Splits
@@ -291,16 +298,12 @@ class StopAfterWork:
 def held_out_scores(split: Split, points: Points, untied: Array, rng: np.random.Generator) -> Array:
     """Return scores (n, K - 1) of the rows by directions fitted without them, averaged over partitions into folds.
 
-    The directions of all folds are rotated to agree with the first.  If one of them is 0, or there are too few rows,
-    all scores are 0.
+    The directions of all folds are rotated to agree with the first.  If one of them is 0, all scores are 0.
     """
     n, d = points.shape
     scores, first, unit = np.zeros((n, split.n_clusters - 1)), None, units_of(points)
-    n_units = int(unit.max()) + 1
-    if n_units < MIN_UNITS:
-        return scores
     for _ in range(N_PARTITIONS if d <= WIDE else N_PARTITIONS_WIDE):
-        fold = rng.permutation(np.arange(n_units) % N_FOLDS)[unit]
+        fold = rng.permutation(np.arange(unit.max() + 1) % N_FOLDS)[unit]
         for k in range(N_FOLDS):
             fitted, held_out = fold != k, fold == k
             X, mean, scale = split.scaled(subset_of(points, fitted))

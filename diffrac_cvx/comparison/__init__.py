@@ -9,7 +9,6 @@ from diffrac_cvx.comparison.methods import (
     baseline_method,
     list_methods,
     relaxation_method,
-    run_in_process,
     run_method,
     solver_method,
 )
@@ -18,24 +17,7 @@ from diffrac_cvx.comparison.table import ReportTable, format_cell
 from diffrac_cvx.comparison.validation import Validation, validate
 
 __all__ = [
-
-    "Comparison",
-    "ComparisonTask",
-    "Method",
-    "MethodResult",
-    "ReportTable",
-    "StructureTest",
-    "Validation",
-    "baseline_method",
-    "compare",
-    "find_disagreements",
-    "format_cell",
-    "list_methods",
-    "relaxation_method",
-    "run_in_process",
-    "run_method",
-    "solver_method",
-    "structure_test",
-    "validate",
-    "worst_disagreement",
+    "Comparison", "ComparisonTask", "Method", "MethodResult", "ReportTable", "StructureTest", "Validation",
+    "baseline_method", "compare", "find_disagreements", "format_cell", "list_methods", "relaxation_method",
+    "run_method", "solver_method", "structure_test", "validate", "worst_disagreement",
 ]  # fmt: skip

@@ -14,7 +14,6 @@ from diffrac_cvx.certificates.label_space import bracket_alpha, projection_of
 from diffrac_cvx.comparison.disagreements import (
     describe_best_labels,
     find_disagreements,
-    label_differences,
     lower_bound_of,
 )
 from diffrac_cvx.comparison.methods import (
@@ -22,10 +21,9 @@ from diffrac_cvx.comparison.methods import (
     Method,
     MethodResult,
     list_methods,
-    run_in_process,
     run_method,
 )
-from diffrac_cvx.comparison.table import ReportTable, rich_group
+from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
@@ -41,17 +39,8 @@ from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics, find_
 from diffrac_cvx.solvers import low_rank
 
 CERTIFICATE_COLUMNS = (
-    "problem",
-    "value",
-    "lower",
-    "upper",
-    "gap",
-    "rank",
-    "eigenvalue_ratio",
-    "seconds",
-    "memory_MB",
-    "iterations",
-)
+    "problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "iterations"
+)  # fmt: skip
 LABEL_METRICS = (
     "warning", "objective", "label_gap", "adjusted_rand", "error", "error_kmeans_centered", "error_sign_centered",
     "error_sign_leading", "error_sign_second", "error_goemans_williamson",
@@ -73,7 +62,7 @@ class Comparison:
         "eigenvalue_ratio", "objective" (of the labels in Eq. (9)), "label_gap" (its certified optimality gap, by the
         best lower bound of all methods; NaN if no method has one, or if they disagree), "adjusted_rand", "error" and
         one such column for each rounding if y was given, "warning" (codes of the warnings about the labels), "seconds",
-        "memory_MB", "iterations", "status".
+        "iterations", "status".
     method_results : dict of str to MethodResult
         Complete result of each method, including its `Result`.
     disagreements : tuple of str
@@ -133,20 +122,9 @@ class Comparison:
     def __str__(self) -> str:
         return "\n".join([*(f"{table.text()}\n" for table in self.tables()), *self.messages()])
 
-    def agreement_table(self) -> ReportTable | None:
-        """Return the agreement of the labels of each pair of methods as a table, None if there are no labels."""
-        labels = list(self.labels)
-        pairs = tuple((name, *line) for name, line in zip(labels, self.agreement.tolist(), strict=True))
-        return ReportTable(("agreement of labels", *labels), pairs) if labels else None
-
     def _repr_html_(self) -> str:
-        agreement = self.agreement_table()
         items = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.messages())
-        tables = [*self.tables(), *([agreement] if agreement else [])]
-        return "".join(table.html() for table in tables) + f"<ul>{items}</ul>"
-
-    def __rich__(self) -> Any:
-        return rich_group(self.tables(), self.messages())
+        return "".join(table.html() for table in self.tables()) + f"<ul>{items}</ul>"
 
 
 def compare(
@@ -162,7 +140,6 @@ def compare(
     tol: float = 1e-4,
     solver_time_limit: float | None = None,
     memory_limit: float | None = None,
-    measure_memory: bool = False,
     rng: int = 0,
     callback: MethodCallback | None = None,
     time_limit: float | None = None,
@@ -203,14 +180,11 @@ def compare(
         Time limit for each solver, in seconds.
     memory_limit : float, optional
         Limit on the estimated memory of a CVXPY solver, in GB; by default the free memory of the machine.
-    measure_memory : bool
-        Whether each method runs in its own process, to measure its peak resident memory, including compiled solvers,
-        above the memory in use (including the data) before the method starts.
     rng : int
         Seed of the baselines and of the random hyperplanes, at least 0.
     callback : callable, optional
-        Called as ``callback(method, None)`` before each method and ``callback(method, Progress)`` by the fast solvers
-        of this process; a true value stops the method and skips all remaining ones.  With a callback, Ctrl-C does the
+        Called as ``callback(method, None)`` before each method and ``callback(method, Progress)`` by the fast solvers;
+        a true value stops the method and skips all remaining ones.  With a callback, Ctrl-C does the
         same, and the finished results are returned.
     time_limit : float, optional
         Time limit for all methods together, in seconds; each method gets an equal share of the remaining time.
@@ -249,7 +223,7 @@ def compare(
     if alpha is None and any(method.needs_alpha for method in selected.values()):
         task = with_best_alpha(with_time_share(task, timer, len(selected) + 1))
         task = replace(task, time_limit=solver_time_limit)
-    found, stopped = run_methods(selected, task, measure_memory, callback, timer, on_result)
+    found, stopped = run_methods(selected, task, callback, timer, on_result)
     disagreements = tuple(find_disagreements(found))
     # If bounds contradict each other, none is reliable, and the gap of the labels is left empty.
     lower = -np.inf if disagreements else max(map(lower_bound_of, found.values()), default=-np.inf)
@@ -291,7 +265,6 @@ def with_best_alpha(task: ComparisonTask) -> ComparisonTask:
 def run_methods(
     methods: Mapping[str, Method],
     task: ComparisonTask,
-    measure_memory: bool,
     callback: MethodCallback | None,
     timer: Timer,
     on_result: ResultCallback | None = None,
@@ -313,10 +286,7 @@ def run_methods(
             return found, [f"the time limit was reached before {', '.join(names[i:])}"]
         limited = with_time_share(task, timer, len(names) - i)
         try:
-            if measure_memory:
-                found[name] = run_in_process(methods[name], limited)
-            else:
-                found[name] = run_method(methods[name], replace(limited, callback=partial(report, name)))
+            found[name] = run_method(methods[name], replace(limited, callback=partial(report, name)))
         except KeyboardInterrupt:
             if callback is None:
                 raise
@@ -353,7 +323,6 @@ def collect_notes(found: Mapping[str, MethodResult], task: ComparisonTask) -> It
         unaware = [name for name, one in found.items() if one.result is None and one.labels.size]
         if unaware:
             yield f"methods that ignore the penalty: {', '.join(unaware)}; the reported objective includes it"
-    yield from label_differences(found, task.tol)
     for sentence in dict.fromkeys(sentence for one in found.values() for sentence in one.warned):
         yield f"{', '.join(name for name, one in found.items() if sentence in one.warned)}: {sentence}"
 
@@ -387,7 +356,7 @@ def row_of(
     row |= {"objective": formatted_upper(found.objective), "label_gap": formatted_upper(label_gap)}
     if y_true is not None:
         row |= dict.fromkeys([*(f"error_{rule}" for rule in roundings), "error", "adjusted_rand"], np.nan)
-    row |= {"warning": "", "seconds": found.seconds, "memory_MB": found.memory, "iterations": np.nan, "excluded": None}
+    row |= {"warning": "", "seconds": found.seconds, "iterations": np.nan, "excluded": None}
     row["status"] = found.reason
     if found.labels.size:
         row["warning"] = ", ".join(reason.code for reason in diagnostics_of(found, task))

@@ -1,19 +1,16 @@
 """Contradictions between the results of several methods, and notes on their labels."""
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import partial
 from itertools import combinations, permutations
 from typing import NamedTuple
 
 import numpy as np
 
 from diffrac_cvx.comparison.methods import MethodResult
-from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio
 from diffrac_cvx.problem.formatting import format_ends, format_lower, width_of
 from diffrac_cvx.problem.result import Bracket, Result
 
 SLACK = 1e-9  # relative rounding error allowed beyond the certified bounds
-RANK_ONE_RATIO = 1e-2  # eigenvalue ratio of Y below which a solution counts as rank one, that is, as labels
 
 
 class MethodBounds(NamedTuple):
@@ -161,27 +158,6 @@ def contradictions_of_labels(name: str, found: MethodResult, other: str, referen
 def rounding_slack(*numbers: float) -> float:
     """Return a bound on the rounding error of numbers of these magnitudes."""
     return SLACK * max(1.0, *(abs(number) if np.isfinite(number) else 0.0 for number in numbers))
-
-
-def label_differences(found: Mapping[str, MethodResult], tol: float) -> Iterator[str]:
-    """Yield a note if solutions of (15), in any form, have rank one and small certified gaps but different labels."""
-    groups: list[list[str]] = []
-    for name, one in found.items():
-        if is_tight(one, tol):
-            error = partial(clustering_error, one.labels)
-            agreeing = next((group for group in groups if error(found[group[0]].labels) == 0.0), [])
-            if not agreeing:
-                groups.append(agreeing)
-            agreeing.append(name)
-    if len(groups) > 1:
-        yield f"different labels at rank one and small gaps: {' | '.join(', '.join(group) for group in groups)}"
-
-
-def is_tight(found: MethodResult, tol: float) -> bool:
-    """Return whether a solution of (15), in any form, has rank one and is close to optimal, so that it is labels."""
-    if found.result is None or found.bounds is None or not found.bounds.gap <= 2 * tol:
-        return False
-    return eigenvalue_ratio(found.result.F) < RANK_ONE_RATIO
 
 
 def describe_best_labels(found: Mapping[str, MethodResult]) -> Iterator[str]:

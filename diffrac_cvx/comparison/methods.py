@@ -1,9 +1,8 @@
-"""Methods of `compare`: list them by name, and run one on a task, in this process or in another."""
+"""Methods of `compare`: list them by name, and run one on a task."""
 
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from diffrac_cvx import registry
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.machine.processes import Call, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import Array, as_labels
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
@@ -37,11 +35,6 @@ class ComparisonTask(registry.Parameters):
         return {"tol": self.tol, "time_limit": self.time_limit}
 
 
-def always_small_enough(_n: int, _d: int) -> str:
-    """Return "", no reason to skip a method, at any size."""
-    return ""
-
-
 @dataclass(frozen=True)
 class Method:
     """A relaxation with a solver, or a baseline."""
@@ -51,9 +44,7 @@ class Method:
     parts: tuple[str, ...] = tuple(registry.PROBLEM_PARTS)  # that it supports, of a penalty and of a problem
     bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = registry.same_value  # implied bounds on (15)
     needs_alpha: bool = False
-    too_large: Callable[[int, int], str] = (
-        always_small_enough  # from n and d to the reason to skip it by default, or ""
-    )
+    too_large: Callable[[int, int], str] = lambda _n, _d: ""  # from n and d to the reason to skip it by default
     priority: int = 0  # default order: fast methods first
     through_cvxpy: bool = False
 
@@ -75,16 +66,26 @@ def list_methods() -> dict[str, Method]:
 def solver_method(name: str, **options: Any) -> Method:
     """Return the method of a solver of (15) without CVXPY; options override those of the task."""
     record = registry.SOLVERS[name]
+
+    def run(task: ComparisonTask) -> Result:
+        limits = {**task.limits, **options}
+        return record.run(task.X, task.nu, task.penalty, callback=task.callback, **task.given, **limits)
+
     priority = list(registry.fast_solvers()).index(name)
-    run = partial(run_fast_solver, record, options)
-    parts = (*record.penalty, "constraints")
-    return Method("(15)", run, parts, too_large=record.reason_to_skip, priority=priority)
+    return Method("(15)", run, (*record.penalty, "constraints"), too_large=record.reason_to_skip, priority=priority)
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
     """Return the method of a relaxation solved through CVXPY; options override those of the task."""
     record = registry.RELAXATIONS[name]
-    run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_skip, record, solver)
+
+    def run(task: ComparisonTask) -> Result:
+        limits = {**task.limits, **options}
+        return solve(record.build(task.X, task), solver, memory_limit=task.memory_limit, **limits)
+
+    def too_large(n: int, d: int) -> str:
+        return registry.SOLVERS[solver].too_large(record, n, d) or record.skipped_solvers.get(solver, "")
+
     parts = (*record.penalty, *({"constraints"} & set(record.takes)))
     priority = len(registry.fast_solvers()) + ("d + 1", "n", "n + d").index(record.rows)
     return Method(
@@ -95,32 +96,13 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
 def baseline_method(name: str) -> Method:
     """Return the method of a baseline."""
     record = registry.BASELINES[name]
+
+    def run(task: ComparisonTask) -> Array:
+        limits: dict[str, Any] = {"time_limit": task.time_limit} if record.takes_time_limit else {}
+        return record.function(task.X, rng=task.seed, **task.given, **limits)
+
     parts = (*registry.ALL_PARTS, *(["constraints"] if record.takes_constraints else []))
-    return Method(record.problem, partial(run_baseline, record), parts, registry.no_bound)
-
-
-# Named functions, unlike lambdas, can be sent to another process.
-def run_fast_solver(record: registry.SolverRecord, options: dict[str, Any], task: ComparisonTask) -> Result:
-    """Run a solver of (15)."""
-    return record.run(task.X, task.nu, task.penalty, callback=task.callback, **task.given, **{**task.limits, **options})
-
-
-def run_relaxation(
-    record: registry.RelaxationRecord, solver: str, options: dict[str, Any], task: ComparisonTask
-) -> Result:
-    """Build a relaxation and solve it."""
-    return solve(record.build(task.X, task), solver, memory_limit=task.memory_limit, **{**task.limits, **options})
-
-
-def run_baseline(record: registry.BaselineRecord, task: ComparisonTask) -> Array:
-    """Run a baseline."""
-    options: dict[str, Any] = {"time_limit": task.time_limit} if record.takes_time_limit else {}
-    return record.function(task.X, rng=task.seed, **task.given, **options)
-
-
-def reason_to_skip(record: registry.RelaxationRecord, solver: str, n: int, d: int) -> str:
-    """Return why a relaxation is not run with a solver by default, "" if it is."""
-    return registry.SOLVERS[solver].too_large(record, n, d) or record.skipped_solvers.get(solver, "")
+    return Method(record.problem, run, parts, registry.no_bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +120,12 @@ class MethodResult:
     value: Bracket | None = None
     objective: float = np.nan  # Eq. (9) at its labels, with the best direction
     seconds: float = np.nan  # including building and compiling
-    memory: float = np.nan  # increase of peak memory in MB, if measured
     reason: str = ""  # why there is no result
     warned: tuple[str, ...] = ()
 
 
 def run_method(method: Method, task: ComparisonTask) -> MethodResult:
-    """Run one method in this process; an error becomes the reason in its result."""
+    """Run one method; an error becomes the reason in its result."""
     if method.through_cvxpy:
         installed_solvers()  # CVXPY is imported before the method is timed
     start = perf_counter()
@@ -157,23 +138,6 @@ def run_method(method: Method, task: ComparisonTask) -> MethodResult:
         except Exception as error:  # a solver may raise anything; the other methods still run
             found = MethodResult(method.problem, seconds=perf_counter() - start, reason=summarize_error(error))
     return replace(found, warned=tuple(dict.fromkeys(str(warning.message) for warning in caught)))
-
-
-def run_in_process(method: Method, task: ComparisonTask) -> MethodResult:
-    """Run one method in its own process, to measure its peak memory, including compiled solvers."""
-    worker = Worker()
-    try:
-        if method.through_cvxpy:
-            worker.call(Call(installed_solvers))  # import CVXPY before memory is measured
-        answer = worker.call(Call(run_method, (method, replace(task, callback=None))))
-    except WorkerDiedError as error:
-        return MethodResult(method.problem, reason=f"{error}{', perhaps out of memory' if error.signal else ''}")
-    finally:
-        worker.close()
-    if answer.error is not None:
-        return MethodResult(method.problem, reason=summarize_error(answer.error))
-    found: MethodResult = replace(answer.value, memory=answer.peak / 1e6)
-    return found
 
 
 def assess(method: Method, outcome: Result | Array, task: ComparisonTask) -> MethodResult:

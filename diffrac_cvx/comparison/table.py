@@ -1,6 +1,6 @@
-"""Tables for reports: formatting of values, and rendering as text, HTML, Markdown and in a terminal."""
+"""Tables for reports: formatting of values, and rendering as text, HTML and Markdown."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Self
@@ -58,9 +58,11 @@ class ReportTable:
 
     def split_to_width(self, width: int) -> "list[ReportTable]":
         """Return the table split into tables with the same first column that fit a width without breaking words."""
-        first, *others = (needed + 1 for needed in self._min_widths())
+        titles, *columns = zip(*self.lines(), strict=True)
+        first = max(map(len, titles)) + 1
         parts, room = [[0]], width - first
-        for j, needed in enumerate(others, start=1):
+        for j, column in enumerate(columns, start=1):
+            needed = max(map(len, " ".join(column).split())) + 1
             if needed > room and len(parts[-1]) > 1:
                 parts, room = [*parts, [0]], width - first
             parts[-1].append(j)
@@ -68,44 +70,6 @@ class ReportTable:
         lines = (self.header, *self.rows)
         cut = ([tuple(line[j] for j in part) for line in lines] for part in parts)
         return [ReportTable(head, tuple(rows)) for head, *rows in cut]
-
-    def _min_widths(self) -> list[int]:
-        """Return the least width of each column: the longest entry of the first, the longest word of the others."""
-        first, *others = zip(*self.lines(), strict=True)
-        return [max(map(len, first)), *(max(map(len, " ".join(column).split())) for column in others)]
-
-    def rich(self, width: int = 200) -> Any:
-        """Return the table for a terminal; all columns but the first are folded between words."""
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
-        lines, needed = self.lines(), self._min_widths()
-        room = width - sum(needed) - len(needed)
-        table = RichTable(box=None, padding=(0, 1, 0, 0))
-        for entries, narrowest in zip(zip(*lines, strict=True), needed, strict=True):
-            more = max(min(room, max(map(len, entries)) - narrowest), 0)
-            room -= more
-            table.add_column(Text(entries[0]), overflow="fold", width=narrowest + more)
-        for line in lines[1:]:
-            table.add_row(*map(Text, line))
-        return table
-
-    def __rich_console__(self, _console: Any, options: Any) -> Iterator[Any]:
-        from rich.text import Text
-
-        for part in self.split_to_width(options.max_width):
-            yield part.rich(options.max_width)
-            yield Text()
-
-
-def rich_group(tables: Sequence[ReportTable], messages: Sequence[str]) -> Any:
-    """Return tables, each followed by an empty line, and messages for a terminal."""
-    try:
-        from rich.console import Group
-        from rich.text import Text
-    except ImportError:
-        raise ImportError("terminal tables need rich. Run pip install rich, or use str() for plain text") from None
-    return Group(*tables, *map(Text, messages))
 
 
 def format_cell(value: Any) -> str:

@@ -16,7 +16,6 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.html_card import html_card
 from diffrac_cvx.machine.deadlines import seconds_left
 from diffrac_cvx.points.checks import (
     Array,
@@ -32,9 +31,9 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points, table_times
 from diffrac_cvx.points.streamed import is_chunked, known_shape
-from diffrac_cvx.problem.formatting import format_ends, format_lower, format_upper, sum_rounded_up, width_of
+from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
-from diffrac_cvx.problem.result import Bracket, Progress, Result, Status, excluded_clause
+from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.rounding.directions import best_direction
@@ -62,31 +61,6 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _repr_html_inner(self) -> str:
-        return f"{super()._repr_html_inner()}{self._card()}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return scikit-learn's diagram for a notebook, followed by the certified bounds."""
-        bundle = dict(super()._repr_mimebundle_(**kwargs))
-        return bundle | ({"text/html": f"{bundle['text/html']}{self._card()}"} if "text/html" in bundle else {})
-
-    def _card(self) -> str:
-        """Return the clusters and certified bounds as HTML, or nothing before `fit`."""
-        if not hasattr(self, "lower_bound_"):
-            return ""
-        is_multilabel, least = self.labels_.ndim > 1, format_lower(self.lower_bound_)
-        sizes = self.labels_.sum(axis=0) if is_multilabel else np.bincount(self.labels_)
-        rows = {
-            f"points {'with each label' if is_multilabel else 'in each cluster'}": ", ".join(map(str, sizes.tolist()))
-        }
-        if hasattr(self, "label_gap_"):
-            least, most = format_ends(self.lower_bound_, sum_rounded_up(self.lower_bound_, self.label_gap_))
-            rows["cost of these labels"] = most
-        rows["lower bound"] = f"no labels cost less than {least}{excluded_clause(self.n_excluded_)}"
-        for diagnostic in getattr(self, "diagnostics_", ()):
-            rows["WARNING"] = f"{rows.get('WARNING', '')} {diagnostic}".strip()
-        return html_card(f"{type(self).__name__}: 0 is the best cost, 1 the worst", rows)
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
         """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
@@ -210,8 +184,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return ``X @ coef_ + intercept_``.
 
         Shape (n,), positive for label 1 or the second class, or (n, K), largest at the cluster or class; with several
-        labels (n, n_labels), positive if the label is 1.  For more than two clusters with the strategy "splits" it is
-        the minimum of the signed values of the splits on the path to each cluster.
+        labels (n, n_labels), positive if the label is 1.
         """
         check_is_fitted(self)
         return self._decide(self._read_table(X, reset=False))

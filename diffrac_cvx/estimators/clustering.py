@@ -11,7 +11,6 @@ import numpy.typing as npt
 from sklearn.base import ClusterMixin
 
 from diffrac_cvx import rounding as roundings
-from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.comparison.structure import structure_test
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import (
@@ -29,7 +28,6 @@ from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
-    all_positive_weights,
     as_weights,
     one_of,
     positive_int,
@@ -48,15 +46,8 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
-from diffrac_cvx.rounding.directions import best_direction, oriented_direction, threshold
-from diffrac_cvx.rounding.many_clusters import (
-    cluster_indices,
-    cluster_jointly,
-    last_directions,
-    scores_of_splits,
-    split_repeatedly,
-)
-from diffrac_cvx.rounding.two_clusters import labels_from_known
+from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction, threshold
+from diffrac_cvx.rounding.many_clusters import cluster_indices, cluster_jointly
 from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
@@ -68,7 +59,6 @@ AUTO = "auto"
 MIN_AUTO_POINTS = 6  # of n_clusters="auto"
 AUTO_TIME_FRACTION = 0.7  # of the time limit
 KMEANS_N_INIT = 10  # for more than two clusters
-CLUSTERING_STRATEGIES = ("together", "splits")
 
 
 class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
@@ -83,9 +73,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     projections by exact 2-means, and keeps the labels of least objective: it never exceeds that of the rounding.  The
     model is an affine function, and ``predict`` on the training data returns ``labels_``, unless there are constraints.
 
-    For more than two clusters the relaxation is the same, see `certify_clusters`.  The strategy "together" runs k-means
-    on the rows of X V^(1/2), then alternates between affine functions fitted to the clusters and k-means on the fitted
-    values.  The strategy "splits" repeatedly splits the cluster with the largest gain in two.
+    For more than two clusters the relaxation is the same, see `certify_clusters`.  k-means clusters the rows of
+    X V^(1/2); then affine functions fitted to the clusters alternate with k-means on the fitted values.
 
     Source: Eq. (9), (15); sections 2, 3 and 4.
 
@@ -111,8 +100,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.  With "auto" it is
         chosen from 2 to 8 by the prediction strength across half-samples, as by `DiffracClusteringCV`, without
         constraints.
-    strategy : {"together", "splits"}
-        Strategy for more than two clusters: jointly, or by repeated bisection.
     tol : float
         Absolute tolerance on the duality gap; objective values lie in [0, 1].  With more features than points and an
         l1 penalty, a gap of 10 % of the upper bound also suffices.
@@ -149,21 +136,17 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     ----------
     labels_ : (n,) array of int
         Clusters 0 and 1; 1 has the larger projections.  For more than two: 0 to K - 1, ordered along the direction that
-        separates their centres most, or in the order of the splits.  If fewer than K clusters are found,
-        ``diagnostics_`` contains a warning.
+        separates their centres most.  If fewer than K clusters are found, ``diagnostics_`` contains a warning.
     coef_, intercept_ : (d,) array, float; (K, d) array, (K,) array for more than two clusters
         Direction, in the units of X, and minus the threshold: the decision function of `predict`.  For more than two
-        clusters a point belongs to the cluster with the largest value; with "splits" the functions are those of the
-        last split of each cluster.
+        clusters a point belongs to the cluster with the largest value.
     groups_used_ : tuple of str
         With ``groups``: names of the groups with a nonzero coefficient.
     scaled_coef_ : (d,) array or (K, d) array
         Coefficients per standard deviation of each feature, which are comparable between features.  The largest is
-        positive for two clusters without sign constraints.  For more, the values of each function have standard
-        deviation 1 over the points; with "together" the mean of all functions, which affects no label, is subtracted
-        first.  `predict` uses ``coef_``, which is not rescaled.
-    splits_ : tuple of BinarySplit
-        With "splits", for more than two clusters: the splits in order, which `predict` applies.
+        positive for two clusters without sign constraints.  For more, the mean of all functions, which affects no
+        label, is subtracted, and the values of each function are scaled to standard deviation 1 over the points.
+        `predict` uses ``coef_``, which is not rescaled.
     support_ : array of int
         Selected features: indices with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
@@ -223,14 +206,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         standardize: bool = True,
         random_state: Any = None,
         n_clusters: int | str = 2,
-        strategy: str = "together",
         test_structure: bool = False,
         prove: bool = False,
         verbose: bool | Callable[[Progress], object] = False,
     ) -> None:
         self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
-        self.n_clusters, self.strategy, self.verbose = n_clusters, strategy, verbose
+        self.n_clusters, self.verbose = n_clusters, verbose
         self.test_structure, self.prove = test_structure, prove
         self.solver, self.rounding = solver, rounding
         self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
@@ -258,8 +240,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         constraints : Constraints, optional
             Constraints that ``labels_`` satisfies; `predict` ignores them.  Known labels +1 become label 1, and with
             them the relaxation is rounded by the signs of the products of the rows of F with that of the labelled
-            points, whatever ``rounding`` is.  More than two clusters allow only ``must_link`` and ``groups``, and the
-            strategy "together".  For the solver "low_rank".
+            points, whatever ``rounding`` is.  More than two clusters allow only ``must_link`` and ``groups``.  For the
+            solver "low_rank".
 
         Raises
         ------
@@ -279,7 +261,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, constraints: Constraints | None) -> Self:
         """Fit the directions and clusters; after the time limit only short, necessary steps are computed."""
         one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
-        one_of(self.strategy, "strategy", CLUSTERING_STRATEGIES)
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
         if not isinstance(constraints, Constraints | None):
@@ -292,7 +273,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         else:
             K = positive_int(self.n_clusters, "n_clusters")
         self.n_clusters_ = K
-        require_applicable(chunklets, K, self.strategy)
+        require_applicable(chunklets, K)
         if table.shape[0] < K:
             n = table.shape[0]
             raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
@@ -335,19 +316,16 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
                 given, nu=self.nu, penalty=self._penalty, n_clusters=K, standardize=self.standardize, time_limit=limit,
                 sample_weight=None if weights is None else weights.of_all(), constraints=constraints,
             )  # fmt: skip
-        if K > 2 and self.strategy == "splits":
-            self._split_repeatedly(rows_with_weight(given, weights), data, K)
+        result = self._solve(data.X, "low_rank")
+        if K == 1:
+            self.coef_, self.intercept_ = np.zeros(given.shape[1]), 0.0
+        elif K == 2:
+            self.coef_, self.intercept_ = self._affine_function(data, result)
         else:
-            result = self._solve(data.X, "low_rank")
-            if K == 1:
-                self.coef_, self.intercept_ = np.zeros(given.shape[1]), 0.0
-            elif K == 2:
-                self.coef_, self.intercept_ = self._affine_function(data, result)
-            else:
-                self._cluster_together(data, result, K)
+            self._cluster_jointly(data, result, K)
         self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.inverse_scale
         if K > 2:
-            self.scaled_coef_ = scale_to_unit_scores(self.scaled_coef_, data.X, center=self.strategy == "together")
+            self.scaled_coef_ = scale_to_unit_scores(self.scaled_coef_, data.X)
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self._name_groups(self._penalty)
         values = self._decide(table)
@@ -432,7 +410,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         diagnostic = unstable(words, adjusted_rand_score(self.labels_, other.labels_))
         return (*found, *([] if diagnostic is None else [diagnostic]))
 
-    def _cluster_together(self, data: ScaledTable, result: Result, K: int) -> None:
+    def _cluster_jointly(self, data: ScaledTable, result: Result, K: int) -> None:
         """Store the decision functions of more than two clusters, fitted jointly."""
         weights = weights_of(self._penalty, data.X.shape[1])
         options: dict[str, Any] = {
@@ -444,39 +422,15 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.coef_ = found.coef * data.inverse_scale
         self.intercept_ = found.intercept - self.coef_ @ data.mean
 
-    def _split_repeatedly(self, points: Array, whole: ScaledTable, K: int) -> None:
-        """Store the splits of more than two clusters."""
-        results: list[Result] = []
-
-        def split_in_two(part: Array, weights: Array | None) -> tuple[Array, float, float] | None:
-            if results and not np.ptp(part, axis=0).any():
-                return None
-            data = self._scale(part, all_positive_weights(weights), warn=False) if results else whole
-            with warnings.catch_warnings():
-                if results:  # features may be constant in a part
-                    warnings.simplefilter("ignore", DegenerateDataWarning)
-                results.append(self._relax(data.X, "low_rank", seconds_left()))
-                coef, intercept = self._affine_function(data, results[-1])
-                labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)
-                cost = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty).objective
-            return (coef, intercept, cost) if np.ptp(labels) > 0.0 else None
-
-        self.splits_ = split_repeatedly(points, K, split_in_two, float(self.nu), whole.X.weights)
-        self._store_bounds(results)
-        self.coef_, self.intercept_ = last_directions(self.splits_, points.shape[1])
-
     def _affine_function(self, data: ScaledTable, result: Result) -> tuple[Array, float]:
         """Return coef and intercept of the affine function that splits points in two."""
         X, pair_penalty = data.X, weights_of(self._penalty, data.X.shape[1])
-        if has_labels(X):  # least squares on the labels
-            labels = labels_from_known(result.F, X.chunklets)
-            intercept = float(X.mean_of(labels))
-            v = best_direction(X, labels - intercept, pair_penalty)
+        candidates = label_candidates(X, result.factor, pair_penalty, self._round)
+        if X.chunklets.labeled >= 0:  # least squares on the labels
+            intercept = float(X.mean_of(candidates[0]))
+            v = best_direction(X, candidates[0] - intercept, pair_penalty)
         else:
-            rounded = X.chunklets.assign_labels(self._round(result.factor, X.weights), X.weights)
-            projections = X @ oriented_direction(X, rounded, pair_penalty)[1]
-            split = X.chunklets.assign_labels(projections - threshold(projections, X.weights), X.weights)
-            found = [alternate(X, labels, float(self.nu), pair_penalty) for labels in (rounded, split)]
+            found = [alternate(X, labels, float(self.nu), pair_penalty) for labels in candidates]
             v, intercept, _ = min(found, key=lambda one: one[2])
             if pair_penalty.is_even and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
                 v, intercept = 0.0 - v, -intercept
@@ -487,11 +441,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Return whether a table is streamed; CVXPY needs arrays."""
         large = isinstance(X, np.memmap) and many_rows(*X.shape)
         return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("auto", "low_rank", "fista"))
-
-    def _decide(self, table: Any) -> Array:
-        if self.n_clusters_ > 2 and self.strategy == "splits":
-            return scores_of_splits(table_array(table), self.splits_)
-        return super()._decide(table)
 
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         return cluster_indices(values)
@@ -506,16 +455,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), sample_weight=weights)
 
 
-def scale_to_unit_scores(coef: Array, X: Points, *, center: bool) -> Array:
-    """Return coefficients (K, d) per standard deviation, rescaled so that the scores have standard deviation 1."""
-    coef = coef - coef.mean(axis=0) if center else coef
+def scale_to_unit_scores(coef: Array, X: Points) -> Array:
+    """Return coefficients (K, d) per standard deviation, centred and rescaled to scores of standard deviation 1."""
+    coef = coef - coef.mean(axis=0)
     scores = scale_by_sqrt_weights(X.array() @ (coef * inverse_or_one(np.sqrt(X.mean_squares()))).T, X.weights)
     return np.asarray(coef * inverse_or_one(np.sqrt(np.mean(scores**2, axis=0)))[:, None])
-
-
-def has_labels(X: Points) -> bool:
-    """Return whether some labels are known."""
-    return X.chunklets.labeled >= 0
 
 
 def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) -> tuple[Array, float, float]:
@@ -540,17 +484,13 @@ def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) ->
     return v, intercept, 1.0 - (1.0 - nu) * mean**2 - product
 
 
-def require_applicable(chunklets: Chunklets, n_clusters: int, strategy: str) -> None:
-    """Raise if the constraints are not available for this number of clusters or strategy."""
-    if n_clusters == 2:
-        return
-    if chunklets.labeled >= 0 or np.any(chunklets.sign < 0.0):
+def require_applicable(chunklets: Chunklets, n_clusters: int) -> None:
+    """Raise if the constraints are not available for this number of clusters."""
+    if n_clusters != 2 and (chunklets.labeled >= 0 or np.any(chunklets.sign < 0.0)):
         raise ParameterError(
             f"n_clusters = {n_clusters}: cannot_link and labels of constraints are about two clusters; use must_link "
             "and groups"
         )
-    if strategy == "splits" and chunklets.max_size:
-        raise ParameterError("strategy = 'splits' takes no constraints for more than two clusters; use 'together'")
 
 
 def constrained_labels(values: Array, chunklets: Chunklets, weights: PointWeights | None) -> npt.NDArray[np.int64]:

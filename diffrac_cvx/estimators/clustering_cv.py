@@ -255,7 +255,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.best_index_ = find_best(self.cv_results_)
         self._store_choice(entries[self.best_index_].partition.setting)
         if self.refit:
-            require_applicable(chunklets, self.n_clusters_, "together")
+            require_applicable(chunklets, self.n_clusters_)
             self._refit(
                 given,
                 data if constraints is None else self._scale(given, weights, constraints),

@@ -15,12 +15,12 @@ from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.points.checks import Array, as_table, require_finite
-from diffrac_cvx.points.reading import table_array, table_times
+from diffrac_cvx.points.reading import table_times
 from diffrac_cvx.points.streamed import is_chunked, known_shape
-from diffrac_cvx.rounding.many_clusters import BinarySplit, cluster_indices, scores_of_splits
+from diffrac_cvx.rounding.many_clusters import cluster_indices
 
 FILE_KIND = "diffrac-cvx score"
-FORMAT_VERSION = 1  # of the file: increased if older versions cannot read new files
+FORMAT_VERSION = 2  # of the file: increased if older versions cannot read new files
 BOUND_NAMES = ("lower_bound", "upper_bound", "label_gap", "n_excluded")
 SCALED_TABLE_ERROR = (
     "table was scaled, but models are saved in the original units of the features; read it with scaling='none'"
@@ -42,8 +42,6 @@ class SavedModel:
         Number of features d.
     coef, intercept : (d,) array and float, or (K, d) array and (K,) array
         ``coef_`` and ``intercept_`` of the estimator, in the units of the features.
-    splits : tuple of BinarySplit
-        Tree of splits of the strategy "splits"; empty otherwise.
     is_multilabel : bool
         True if each point has several labels instead of one cluster.
     classes : (K,) array or None
@@ -62,7 +60,6 @@ class SavedModel:
     model: str
     coef: Array
     intercept: Any
-    splits: tuple[BinarySplit, ...] = ()
     is_multilabel: bool = False
     classes: npt.NDArray[Any] | None = None
     schema: TableSchema | None = None
@@ -82,7 +79,7 @@ class SavedModel:
     @property
     def n_clusters(self) -> int:
         """Number of clusters or classes, or of labels if each point has several."""
-        return len(self.splits) + 1 if self.splits else 2 if self.coef.ndim == 1 else len(self.coef)
+        return 2 if self.coef.ndim == 1 else len(self.coef)
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return the values of the decision functions, shape (n,) or (n, K), as the estimator does.
@@ -97,10 +94,7 @@ class SavedModel:
         DataError
             If X is not a finite table with d columns, or a data frame lacks a column.
         """
-        table = self._read(X)
-        if self.splits:
-            return scores_of_splits(table_array(table), self.splits)
-        return np.asarray(table_times(table, np.transpose(self.coef)) + self.intercept)
+        return np.asarray(table_times(self._read(X), np.transpose(self.coef)) + self.intercept)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return clusters, labels (n, K) or classes, as the estimator does.
@@ -154,10 +148,9 @@ def extract_model(model: Any, table: Table | None = None) -> SavedModel:
             )
         schema = TableSchema.of(table)
     bounds = {key: getattr(model, f"{key}_", None) for key in BOUND_NAMES}
-    by_splits = getattr(model, "strategy", "") == "splits" and model.n_clusters_ > 2
     return SavedModel(
-        type(model).__name__, model.coef_, model.intercept_, model.splits_ if by_splits else (),
-        isinstance(model, MultiLabelDiffrac), getattr(model, "classes_", None), schema,
+        type(model).__name__, model.coef_, model.intercept_, isinstance(model, MultiLabelDiffrac),
+        getattr(model, "classes_", None), schema,
         {key: float(value) for key, value in bounds.items() if value is not None and np.isfinite(value)},
         tuple(map(str, getattr(model, "diagnostics_", ()))),
     )  # fmt: skip
@@ -200,7 +193,6 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         "features": None if schema is None else schema.names,
         "coefficients": saved.coef,
         "intercept": saved.intercept,
-        "splits": [vars(split) for split in saved.splits],
         "proved": saved.bounds,
         "diagnostics": saved.diagnostics,
         "means": None if schema is None else schema.means,
@@ -263,24 +255,13 @@ def parse_model(content: dict[str, Any]) -> SavedModel:
     bounds = {
         key: float(read_numbers(content["proved"][key], key, ())) for key in BOUND_NAMES if key in content["proved"]
     }
-    splits = tuple(parse_split(split, number, d) for number, split in enumerate(content["splits"], 1))
     model, diagnostics = read_text(content["model"], "model"), read_texts(content["diagnostics"], "diagnostics")
     intercept = intercept if intercept.ndim else float(intercept)
     is_multilabel, schema = content["several"] is True, read_schema(content, d)
-    saved = SavedModel(model, coef, intercept, splits, is_multilabel, classes, schema, bounds, diagnostics)
-    if content["n_clusters"] != saved.n_clusters or (splits and len(coef) != len(splits) + 1):
+    saved = SavedModel(model, coef, intercept, is_multilabel, classes, schema, bounds, diagnostics)
+    if content["n_clusters"] != saved.n_clusters:
         raise ValueError(f"'n_clusters' is {content['n_clusters']!r} for {saved.n_clusters} clusters")
     return saved
-
-
-def parse_split(split: dict[str, Any], number: int, d: int) -> BinarySplit:
-    """Return a split of an existing cluster into itself and a new one."""
-    cluster = split["cluster"]
-    if split["new"] != number or cluster not in range(number):
-        raise ValueError(f"split {number} has an invalid 'new', or cluster {cluster!r}")
-    coef, intercept = read_numbers(split["coef"], "splits", (d,)), read_numbers(split["intercept"], "splits", ())
-    cost, size = read_numbers(split["cost"], "splits", ()), read_numbers(split["size"], "splits", ())
-    return BinarySplit(int(cluster), number, coef, float(intercept), float(cost), int(size))
 
 
 def read_schema(content: dict[str, Any], d: int) -> TableSchema | None:

@@ -25,8 +25,7 @@ import numpy as np
 
 from diffrac_cvx.machine.memory import reset_peak_memory, resident_memory
 
-CALLBACK_STOP_SECONDS = 2.0  # seconds for a solver to stop by its callback and return its solution,
-STOP_SECONDS = 0.7  # and for a call without callback to end; starting a new process takes longer
+STOP_SECONDS = 0.7  # for a call to end after a stop request; starting a new process takes longer
 POLL_SECONDS = 0.05
 IDLE_TIMEOUT = 1800.0  # seconds without a call after which a process exits
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -63,12 +62,11 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """Call of an importable function with its arguments; `takes_callback` if a `callback` parameter can stop it."""
+    """Call of an importable function with its arguments."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    takes_callback: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,21 +88,7 @@ class CallStarted(NamedTuple):
     memory_before: float
 
 
-class ProgressReport(NamedTuple):
-    """Message with the argument of a call's callback."""
-
-    progress: Any
-
-
-class StopRequest(NamedTuple):
-    """Request to stop the running call by its callback."""
-
-
-Message = CallStarted | ProgressReport | CallResult
-
-
-def never_stop() -> bool:
-    return False
+Message = CallStarted | CallResult
 
 
 class Worker:
@@ -143,8 +127,7 @@ class Worker:
         self,
         call: Call,
         *,
-        stopped: Callable[[], bool] = never_stop,
-        callback: Callable[[Any], object] = lambda _: None,
+        stopped: Callable[[], bool] = bool,
         seconds: float | None = None,
     ) -> CallResult:
         """Run a call in the process and return its result.
@@ -154,9 +137,8 @@ class Worker:
         call : Call
             Function and arguments.
         stopped : callable
-            Polled many times per second; the call is stopped when it returns True.
-        callback : callable
-            Receives every argument passed to the callback of the call.
+            Polled many times per second; the process is killed 0.7 s after it returns True, unless the call has ended.
+            By default never.
         seconds : float, optional
             Time limit of the call in seconds, without the start of the process.
 
@@ -175,9 +157,7 @@ class Worker:
             process, self.memory_before = self.start(), np.nan
             try:
                 self.outbox.put(content)  # without waiting: the process may still be starting
-                answer = self.wait(
-                    CALLBACK_STOP_SECONDS if call.takes_callback else STOP_SECONDS, stopped, callback, seconds
-                )
+                answer = self.wait(stopped, seconds)
             except BaseException:  # a late result must not be mistaken for that of the next call
                 record_child_memory(resident_memory("VmHWM", process.pid) - self.memory_before)
                 self.close()
@@ -185,10 +165,8 @@ class Worker:
             record_child_memory(answer.peak)
             return answer
 
-    def wait(
-        self, grace: float, stopped: Callable[[], bool], callback: Callable[[Any], object], seconds: float | None
-    ) -> CallResult:
-        """Return the result of the call that was sent; after a stop request, it has `grace` seconds to end."""
+    def wait(self, stopped: Callable[[], bool], seconds: float | None) -> CallResult:
+        """Return the result of the call that was sent; after a stop request, it has `STOP_SECONDS` to end."""
         limit, kill_time = np.inf, np.inf  # times at which the call exceeds its limit, and at which a stop is enforced
         while True:
             with contextlib.suppress(queue.Empty):
@@ -198,11 +176,8 @@ class Worker:
                 if message is None:
                     assert self.process is not None
                     raise WorkerDiedError(self.process.wait())
-                if isinstance(message, CallStarted):
-                    self.memory_before = message.memory_before
-                    limit = np.inf if seconds is None else time.perf_counter() + seconds
-                if isinstance(message, ProgressReport) and kill_time == np.inf:
-                    callback(message.progress)
+                self.memory_before = message.memory_before
+                limit = np.inf if seconds is None else time.perf_counter() + seconds
             now = time.perf_counter()
             if now > kill_time:
                 raise StoppedError
@@ -210,8 +185,7 @@ class Worker:
                 assert seconds is not None
                 raise OutOfTimeError(seconds)
             if kill_time == np.inf and stopped():
-                kill_time = now + grace
-                self.outbox.put(pickle.dumps(StopRequest()))
+                kill_time = now + STOP_SECONDS
 
     def close(self) -> None:
         """Kill the process."""
@@ -264,53 +238,38 @@ def send_messages(process: subprocess.Popen[bytes], outbox: "queue.SimpleQueue[b
 # In the worker process
 
 
-def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], bool]) -> CallResult:
+def perform(call: Call) -> CallResult:
     """Run a call and return its result, which includes any exception."""
-
-    def callback(progress: Any) -> bool:
-        report(progress)
-        return stopped()
-
-    options = {**call.options, "callback": callback} if call.takes_callback else call.options
     memory_before, CHILD_MEMORY["largest"] = reset_peak_memory(), 0.0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            answer = CallResult(call.function(*call.arguments, **options))
+            answer = CallResult(call.function(*call.arguments, **call.options))
         except Exception as error:  # the caller reports any exception
             answer = CallResult(error=error)
     texts = tuple(dict.fromkeys(str(warning.message) for warning in caught if warning.category is not RuntimeWarning))
     return replace(answer, warnings=texts, peak=resident_memory("VmHWM") - memory_before + CHILD_MEMORY["largest"])
 
 
-def pack_message(message: Message) -> bytes:
-    """Return the pickle of a message, or of a `CallResult` with an error if it cannot be pickled."""
-    try:
-        return pickle.dumps(message)
-    except Exception as error:
-        return pickle.dumps(CallResult(error=TypeError(f"the result cannot be sent to another process: {error}")))
-
-
 def serve(source: IO[bytes], sink: IO[bytes]) -> None:
     """Perform incoming calls sequentially until the source ends or is idle for `IDLE_TIMEOUT` seconds."""
     calls: queue.Queue[Call | CallResult] = queue.Queue()
-    stopping = threading.Event()
 
     def listen() -> None:
         try:
             while True:
-                message = read_message(source)
-                if isinstance(message, StopRequest):
-                    stopping.set()
-                else:
-                    calls.put(message)
+                calls.put(read_message(source))
         except (EOFError, OSError, pickle.UnpicklingError):
             pass  # the caller has ended, perhaps in the middle of a message; no one reads the result
         finally:
             os._exit(0)
 
     def send(message: Message) -> None:
-        content = pack_message(message)
+        try:
+            content = pickle.dumps(message)
+        except Exception as error:  # pickle raises various exceptions
+            failure = TypeError(f"the result cannot be sent to another process: {error}")
+            content = pickle.dumps(CallResult(error=failure))
         try:
             write_message(sink, content)
         except BrokenPipeError:
@@ -322,13 +281,8 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
             call = calls.get(timeout=IDLE_TIMEOUT)
         except queue.Empty:
             return
-        stopping.clear()
         send(CallStarted(resident_memory("VmRSS")))
-        send(
-            call
-            if isinstance(call, CallResult)
-            else perform(call, lambda progress: send(ProgressReport(progress)), stopping.is_set)
-        )
+        send(call if isinstance(call, CallResult) else perform(call))
 
 
 def main() -> None:

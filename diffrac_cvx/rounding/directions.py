@@ -1,5 +1,7 @@
 """Directions of labels and of a matrix V, and the affine functions of a factor."""
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 import scipy
@@ -24,7 +26,7 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding.two_clusters import kmeans_1d
+from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered, labels_from_known
 
 DIRECT_SOLVE_SIZE = 400  # rows and columns of X G above which least squares are solved iteratively
 INITIAL_FEATURES = 300  # of the initial working set of a sparse direction, in whole groups
@@ -258,6 +260,20 @@ def threshold(values: Array, sample_weight: Array | None = None) -> float:
     if above.all():
         return float(values.max())
     return float((values[above].min() + values[~above].max()) / 2)
+
+
+def label_candidates(
+    X: Points, F: Array, weights: PairPenalty, rounding: Callable[..., Array] = kmeans_centered
+) -> tuple[Array, Array]:
+    """Return the labels of a factor F, and those of exact 2-means of the projections onto the direction of the former.
+
+    Both satisfy the constraints.  If labels are known, both are the signs of the products with the labelled points.
+    """
+    if X.chunklets.labeled >= 0:
+        return (labels_from_known(F, X.chunklets),) * 2
+    rounded = X.chunklets.assign_labels(rounding(F, X.weights), X.weights)
+    projections = X @ oriented_direction(X, rounded, weights)[1]
+    return rounded, X.chunklets.assign_labels(projections - threshold(projections, X.weights), X.weights)
 
 
 def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:

@@ -1,7 +1,6 @@
-"""Rounding to more than two clusters: k-means, affine functions fitted jointly, or repeated bisection."""
+"""Rounding to more than two clusters: k-means, and affine functions fitted jointly."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -156,18 +155,6 @@ class AffineScores(NamedTuple):
         return np.asarray(X @ self.coef.T + self.intercept)
 
 
-@dataclass(frozen=True, eq=False)
-class BinarySplit:
-    """Split of one cluster in two by the affine function x'coef + intercept, coef (d,)."""
-
-    cluster: int
-    new: int  # index of the part where the function is positive; the other part keeps the index of the cluster
-    coef: Array
-    intercept: float
-    cost: float  # objective of this split of the points of the cluster, between 0 (best) and nu
-    size: int  # number of these points
-
-
 def cluster_jointly(
     X: Array,
     result: Result,
@@ -275,61 +262,6 @@ def order_along_largest(centers: Array, sizes: npt.NDArray[Any], W: Array) -> np
     u = np.linalg.svd(deviations)[2][0]
     v = u @ W
     return np.argsort((centers @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
-
-
-# From points and their weights to coef, intercept and objective of a split; None if they cannot be split.
-Bisect = Callable[[Array, Array | None], tuple[Array, float, float] | None]
-
-
-def split_repeatedly(
-    X: Array, n_clusters: int, bisect: Bisect, nu: float, sample_weight: Array | None = None
-) -> tuple[BinarySplit, ...]:
-    """Split the cluster with the largest gain in two, until there are n_clusters or none can be split.
-
-    The gain is (nu - cost) times the size or weight of the cluster, nu being the objective without a split.
-    """
-    clusters = np.zeros(len(X), dtype=np.int64)
-    waiting = {0: bisect(X, sample_weight)}
-    splits: list[BinarySplit] = []
-    while len(splits) < n_clusters - 1:
-        gains = {
-            j: (nu - found[2]) * len(clusters) * float(mean_of(clusters == j, sample_weight))
-            for j, found in waiting.items()
-            if found is not None
-        }
-        if not gains:
-            break
-        j, new = max(gains, key=lambda j: gains[j]), len(splits) + 1
-        coef, intercept, cost = waiting[j]  # type: ignore[misc]  # None has no gain
-        there = clusters == j
-        splits.append(BinarySplit(j, new, coef, intercept, cost, int(there.sum())))
-        clusters[there & (X @ coef + intercept > 0.0)] = new
-        if new < n_clusters - 1:
-            waiting |= {
-                part: bisect(X[clusters == part], renormalize_weights(sample_weight, clusters == part))
-                for part in (j, new)
-            }
-    return tuple(splits)
-
-
-def scores_of_splits(X: Array, splits: tuple[BinarySplit, ...]) -> Array:
-    """Return decision values, (n, K): positive for the cluster that the splits lead to, negative for all others."""
-    # The value of a cluster is the minimum of the signed functions on the path to it.
-    scores = np.full((len(X), len(splits) + 1), np.inf)
-    for split in splits:
-        values = X @ split.coef + split.intercept
-        scores[:, split.new] = np.minimum(scores[:, split.cluster], values)
-        scores[:, split.cluster] = np.minimum(scores[:, split.cluster], -values)
-    return scores if splits else np.zeros((len(X), 1))
-
-
-def last_directions(splits: tuple[BinarySplit, ...], d: int) -> AffineScores:
-    """Return for each cluster the function of its last split, positive on its side."""
-    coef, intercept = np.zeros((len(splits) + 1, d)), np.zeros(len(splits) + 1)
-    for split in splits:
-        coef[split.new], intercept[split.new] = split.coef, split.intercept
-        coef[split.cluster], intercept[split.cluster] = -split.coef, -split.intercept
-    return AffineScores(coef, intercept)
 
 
 def explained_variance(projections: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> float:

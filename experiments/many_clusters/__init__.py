@@ -1,1 +1,1 @@
-"""More than two clusters: both strategies of the estimator compared with k-means and a Gaussian mixture."""
+"""More than two clusters: the estimator compared with k-means and a Gaussian mixture."""

@@ -68,7 +68,7 @@ DATA: dict[str, Callable[[int], Data]] = {
     **{f"digits 0 to {last}": partial(sampled, partial(digits, last)) for last in (2, 3, 4)},
     "yeast": partial(sampled, yeast),
 }
-METHODS = ("together", "splits", "k-means", "Gaussian mixture")
+METHODS = ("together", "k-means", "Gaussian mixture")
 SMOKE = ("planted, K = 3, spread 0.2", "iris")
 
 
@@ -105,4 +105,4 @@ def model_of(method: str, k: int, seed: int) -> Any:
         return KMeans(k, n_init=STARTS, random_state=seed)
     if method == "Gaussian mixture":
         return GaussianMixture(k, n_init=STARTS, reg_covar=1e-3, random_state=seed)
-    return dc.DiffracClustering(n_clusters=k, strategy=method, random_state=seed)
+    return dc.DiffracClustering(n_clusters=k, random_state=seed)

@@ -8,7 +8,7 @@ from experiments.many_clusters.cells import METHODS, STARTS
 
 TITLE = "More than two clusters"
 ABOUT = (
-    "`DiffracClustering(n_clusters=K)` with its default penalty and both strategies, k-means and a Gaussian mixture "
+    "`DiffracClustering(n_clusters=K)` with its default penalty, k-means and a Gaussian mixture "
     f"({STARTS} starts each); K known, standardised columns."
 )
 
@@ -20,7 +20,7 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
-    """Return the mean index of each method, and the certified optimality gap of the joint strategy."""
+    """Return the mean index of each method, and the certified optimality gap of the estimator."""
     by_set = means(table)
     kind = pd.Index(["planted classes" if str(name).startswith("planted") else "real sets" for name in by_set.index])
     rows = table[table["method"] == "together"]
@@ -28,7 +28,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     return [
         Finding("Mean adjusted Rand index over the sets", by_set.groupby(kind.rename("data")).mean()),
         Finding(
-            "Certified optimality gap of the partition of the joint strategy, of at most 1",
+            "Certified optimality gap of the partition of the estimator, of at most 1",
             one_row(median=gaps[0.5], smallest=gaps[0.0], largest=gaps[1.0]),
         ),
     ]

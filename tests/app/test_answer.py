@@ -35,7 +35,6 @@ TABLES = {  # points with reference labels or None, and options
     "two groups, few features": (lambda rng: blobs(rng, 2, d=8), ("--lambda", "0.1")),
     "proved": (lambda rng: blobs(rng, 2, n=40, d=3, shift=2.0), ("--prove", "--time-limit", "20")),
     "three groups": (lambda rng: blobs(rng, 3), ("--clusters", "3")),
-    "three groups by splits": (lambda rng: blobs(rng, 3), ("--clusters", "3", "--strategy", "splits")),
     "four groups of three classes": (lambda rng: (blobs(rng, 4)[0], np.arange(60) % 3), ("--clusters", "4")),
     "noise": (lambda rng: noise(rng, 80, 3), ()),
     "one feature": (lambda rng: noise(rng, 40, 1), ()),

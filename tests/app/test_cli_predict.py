@@ -37,7 +37,7 @@ def model(table, tmp_path, command):
 
 @pytest.mark.parametrize(
     "options",
-    ["", "--clusters 3", "--clusters 3 --strategy splits", "--lambda 0.05 --no-standardize"],
+    ["", "--clusters 3", "--lambda 0.05 --no-standardize"],
 )
 def test_a_table_gets_its_own_labels_back_to_the_last_digit(options, table, tmp_path, command):
     first, second, model = (tmp_path / name for name in ("first.csv", "second.csv", "model.json"))

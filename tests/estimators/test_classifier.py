@@ -182,7 +182,6 @@ def test_points_that_belong_together_weigh_as_many_as_they_are():
         ({"solver": "SCS"}, dc.Constraints(must_link=[(0, 1)]), "takes no constraints"),
         ({"n_clusters": 3}, dc.Constraints(cannot_link=[(0, 1)]), "about two clusters"),
         ({"n_clusters": 3}, dc.Constraints(labels=np.eye(120)[0]), "about two clusters"),
-        ({"n_clusters": 3, "strategy": "splits"}, dc.Constraints(must_link=[(0, 1)]), "use 'together'"),
     ],
 )
 def test_constraints_that_cannot_be_used_are_refused(planted, parameters, constraints, message):

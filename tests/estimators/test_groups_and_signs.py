@@ -91,7 +91,7 @@ def test_where_labels_are_known_signs_against_them_make_coefficients_zero(table)
 
 @pytest.mark.parametrize(
     "options",
-    [{"n_clusters": 3}, {"n_clusters": 3, "strategy": "splits"}, pytest.param({"test_structure": True}, marks=slow)],
+    [{"n_clusters": 3}, pytest.param({"test_structure": True}, marks=slow)],
 )
 def test_groups_go_with_more_clusters_and_with_the_tests_of_structure(table, options):
     model = dc.DiffracClustering(lam=0.1, groups=GROUPS, tol=1e-2, **{"n_clusters": 3, **options}).fit(table[0])

@@ -21,7 +21,6 @@ MODELS = {
     "two": dc.DiffracClustering(),
     "sparse": dc.DiffracClustering(lam=0.1, nu=0.7),
     "together": dc.DiffracClustering(n_clusters=3, random_state=0),
-    "splits": dc.DiffracClustering(n_clusters=3, strategy="splits"),
     "labels": dc.MultiLabelDiffrac(n_labels=2, random_state=0),
     "one label": dc.MultiLabelDiffrac(n_labels=1, random_state=0),
     "chosen": dc.DiffracClusteringCV(lams=[0.0], ridges=[0.3, 1.0], n_resamples=1),
@@ -43,7 +42,7 @@ def changed(path, tmp_path, **entries):
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "score.json"
-    dc.save_model(dc.DiffracClustering(n_clusters=3, strategy="splits").fit(FRAME), path)
+    dc.save_model(dc.DiffracClustering(n_clusters=3, random_state=0).fit(FRAME), path)
     return path
 
 
@@ -77,13 +76,6 @@ def test_columns_of_a_frame_are_found_by_name_and_those_of_an_array_by_place(tmp
         score.predict([[0.0, np.nan, 0.0, 0.0]])
 
 
-def test_a_model_that_was_fitted_again_by_another_strategy_is_saved_as_it_is_now(tmp_path):
-    model = dc.DiffracClustering(n_clusters=3, strategy="splits").fit(X)
-    model.set_params(strategy="together", random_state=0).fit(X)
-    dc.save_model(model, tmp_path / "score.json")
-    assert np.array_equal(dc.load_model(tmp_path / "score.json").predict(X), model.labels_)
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -105,13 +97,10 @@ def test_a_table_that_was_scaled_is_refused_for_the_model_would_be_in_other_unit
         dc.save_model(dc.DiffracClustering().fit(table.X), tmp_path / "score.json", table=table)
 
 
-SPLIT = {"cluster": 0, "new": 1, "coef": [1, 0, 0, 0], "intercept": 0, "cost": 0.1, "size": 9}
-
-
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"form": 2}, "format 2.*this version.*reads format 1"),
+        ({"form": 1}, "format 1.*this version.*reads format 2"),
         ({"file": "other"}, "is not a saved model"),
         ({"coefficients": ...}, "has no 'coefficients'"),
         ({"coefficients": [[1, 2, 3, 4], [1, 2]]}, "rows of different lengths"),
@@ -128,9 +117,6 @@ SPLIT = {"cluster": 0, "new": 1, "coef": [1, 0, 0, 0], "intercept": 0, "cost": 0
         ({"how": {"missing": "perhaps"}}, "how"),
         ({"how": {"separator": 3}}, "how"),
         ({"n_clusters": 7}, "n_clusters"),
-        ({"splits": [SPLIT]}, "n_clusters"),
-        ({"splits": [SPLIT, SPLIT | {"new": 5}]}, "split 2"),
-        ({"splits": [SPLIT | {"cluster": 1}, SPLIT]}, "split 1"),
         ({"classes": ["x"]}, "classes"),
         ({"proved": {"lower_bound": "high"}}, "lower_bound"),
         ({"diagnostics": "none"}, "diagnostics"),
@@ -155,15 +141,3 @@ def test_every_part_of_a_file_that_is_cut_is_refused(saved, tmp_path):
         (tmp_path / "cut.json").write_bytes(whole[:length])
         with pytest.raises(dc.DataError):
             dc.load_model(tmp_path / "cut.json")
-
-
-def test_a_notebook_shows_scikit_learns_diagram_and_what_is_proved_below_it():
-    assert "no labels cost less than" not in dc.DiffracClustering()._repr_html_()
-    model = dc.DiffracClustering().fit(FRAME)
-    for html in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
-        diagram, _, own = html.partition("<strong>")
-        assert "sk-" in diagram
-        assert dc.format_lower(model.lower_bound_)[:5] in own
-    with pytest.warns(dc.DegenerateDataWarning):
-        reserved = dc.DiffracClustering(nu=0.0).fit(FRAME)
-    assert "WARNING" in reserved._repr_html_()

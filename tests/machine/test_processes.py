@@ -37,10 +37,6 @@ def works(worker):
     return worker.call(Call(abs, (-3,))).value == 3
 
 
-def points(n, d, noise):
-    return dc.datasets.make_planted(n, d, noise=noise, rng=0).X
-
-
 def fill(megabytes):
     return float(np.ones(int(megabytes * MEGA / 8)).sum())
 
@@ -50,7 +46,7 @@ def fill_elsewhere(megabytes, filled=None):
     other = Worker()
     with contextlib.closing(other), contextlib.suppress(StoppedError):
         call = Call(fill, (megabytes,)) if filled is None else Call(fill_and_wait, (megabytes, filled))
-        return other.call(call, stopped=processes.never_stop if filled is None else filled.exists).value
+        return other.call(call, stopped=bool if filled is None else filled.exists).value
 
 
 def fill_and_wait(megabytes, filled):
@@ -74,11 +70,9 @@ class NotReadable:
 
 
 def test_a_call_there_gives_what_it_gives_here(worker):
-    X, reports = points(24, 4, 0.2), []
-    answer = worker.call(Call(dc.low_rank, (X,), {"tol": 1e-7}, takes_callback=True), callback=reports.append)
-    here = dc.low_rank(X, tol=1e-7)
-    assert answer.value.value == here.value
-    assert [progress.lower for progress in reports] == [progress.lower for progress in here.history]
+    X = dc.datasets.make_planted(24, 4, noise=0.2, rng=0).X
+    answer = worker.call(Call(dc.low_rank, (X,), {"tol": 1e-7}))
+    assert answer.value.value == dc.low_rank(X, tol=1e-7).value
 
 
 def test_errors_and_warnings_come_back(worker):
@@ -108,18 +102,7 @@ def test_what_cannot_be_sent_is_an_error_and_the_next_call_works(worker):
     assert works(worker)
 
 
-def test_stop_returns_the_bracket_of_a_solver_that_can_be_asked(worker):
-    stop = threading.Event()
-    options = {"variant": "published", "tol": 1e-9, "max_iter": 10**9}
-    call = Call(dc.fista, (points(400, 30, 0.5),), options, takes_callback=True)
-    answer = worker.call(call, stopped=stop.is_set, callback=lambda progress: stop.set())
-    assert answer.value.status is dc.Status.STOPPED
-    assert 0 <= answer.value.lower <= answer.value.upper <= 1
-    again = worker.call(Call(dc.low_rank, (points(24, 4, 0.2),), takes_callback=True))
-    assert again.value.status is dc.Status.OPTIMAL, "a stop is of one call"
-
-
-def test_stop_kills_a_solver_that_cannot_be_asked_and_the_next_call_works(worker):
+def test_stop_kills_a_call_and_the_next_call_works(worker):
     process, started = worker.start(), time.perf_counter()
     with pytest.raises(StoppedError):
         worker.call(Call(time.sleep, (600,)), stopped=lambda: time.perf_counter() - started > 0.3)
@@ -257,20 +240,17 @@ def test_a_process_whose_caller_has_ended_ends_too_also_in_the_middle_of_a_messa
 # The worker's part, run in this process
 
 
-def warn_and_add(one, two, callback=None):
+def warn_and_add(one, two):
     warnings.warn("be careful", UserWarning, stacklevel=1)
     warnings.warn("be careful", UserWarning, stacklevel=1)
     warnings.warn("an overflow", RuntimeWarning, stacklevel=1)
-    return one + two if callback is None else (one + two, callback("half"))
+    return one + two
 
 
-def test_a_call_is_performed_with_its_warnings_once_its_reports_and_its_error():
-    plain = processes.perform(Call(warn_and_add, (1, 2)), lambda progress: None, lambda: True)
+def test_a_call_is_performed_with_its_warnings_once_or_its_error():
+    plain = processes.perform(Call(warn_and_add, (1,), {"two": 2}))
     assert (plain.value, plain.error, plain.warnings) == (3, None, ("be careful",))
-    reports = []
-    asked = processes.perform(Call(warn_and_add, (1,), {"two": 3}, takes_callback=True), reports.append, lambda: True)
-    assert (asked.value, reports) == ((4, True), ["half"])
-    failed = processes.perform(Call(warn_and_add, (1, "2")), lambda progress: None, lambda: False)
+    failed = processes.perform(Call(warn_and_add, (1, "2")))
     assert (type(failed.error), failed.value) == (TypeError, None)
 
 
@@ -279,32 +259,15 @@ def test_calls_are_served_in_turn_until_none_comes_for_a_while(monkeypatch):
     monkeypatch.setattr(processes, "os", SimpleNamespace(_exit=lambda code: ended.set()))
     monkeypatch.setattr(processes, "IDLE_TIMEOUT", 0.2)
     source, sink = io.BytesIO(), io.BytesIO()
-    calls = [
-        Call(warn_and_add, (1, 2), takes_callback=True),
-        processes.StopRequest(),
-        NotReadable(),
-        Call(warn_and_add, (3, 4)),
-    ]
-    for message in calls:
+    for message in (Call(warn_and_add, (1, 2)), NotReadable(), Call(warn_and_add, (3, 4))):
         processes.write_message(source, pickle.dumps(message))
     source.seek(0)
     processes.serve(source, sink)
     assert ended.wait(10.0)  # the caller has ended
     sink.seek(0)
-    said = []
-    with contextlib.suppress(EOFError):
-        while True:
-            said.append(processes.read_message(sink))
-    kinds = [type(message) for message in said]
-    assert kinds == [
-        processes.CallStarted,
-        processes.ProgressReport,
-        CallResult,
-        processes.CallStarted,
-        CallResult,
-        processes.CallStarted,
-        CallResult,
-    ]
-    assert said[2].value[0] == 3
-    assert "cannot be read" in str(said[4].error)
-    assert said[6].value == 7
+    said = [processes.read_message(sink) for _ in range(6)]
+    assert [type(message) for message in said] == [processes.CallStarted, CallResult] * 3
+    assert said[1].value == 3
+    assert "cannot be read" in str(said[3].error)
+    assert said[5].value == 7
+    assert not sink.read()

@@ -27,7 +27,6 @@ from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK_ROWS
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
-from diffrac_cvx.rounding.many_clusters import split_repeatedly
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -285,23 +284,6 @@ def test_weighted_two_means_is_the_best_of_all_splits():
     assert np.all(dc.rounding.kmeans_1d(np.ones(3), np.array([0.5, 0.3, 0.2])) == 1.0)
 
 
-def test_the_cluster_with_most_to_gain_by_weight_is_split_first():
-    points = np.array([0.0, 1.0, 10.0, 11.0])[:, None]
-
-    def halve(part, weights):
-        middle = part.mean()
-        return (np.ones(1), -middle, 0.5) if len(part) > 1 else None
-
-    for heavy, cluster in ((0, 0), (3, 1)):
-        w = np.ones(4)
-        w[heavy] = 5.0
-        splits = split_repeatedly(points, 3, halve, 1.0, w / w.sum())
-        assert [split.cluster for split in splits] == [0, cluster]
-    seen = []
-    split_repeatedly(points, 3, lambda part, shares: seen.append(shares) or halve(part, shares), 1.0, w / w.sum())
-    np.testing.assert_allclose(np.concatenate(seen), [0.125, 0.125, 0.125, 0.625, 0.5, 0.5, 1 / 6, 5 / 6])
-
-
 def test_agreements_of_weighted_points_are_those_of_very_many():
     X, w = drawn(30, 3)
     X, w = X[w > 0], w[w > 0]
@@ -342,7 +324,6 @@ OPTIONS = [
     {"nu": 0.7, "lam": 0.05},
     {"standardize": False},
     {"n_clusters": 3, "random_state": 0},
-    {"n_clusters": 4, "strategy": "splits"},
     {"n_clusters": 1},
     {"n_clusters": 4, "random_state": 1, "ridge": 1.0},
     {"ridge": 1.0},

@@ -11,12 +11,7 @@ from sklearn.base import clone
 
 import diffrac_cvx as dc
 from diffrac_cvx.problem.penalties.base import PairPenalty
-from diffrac_cvx.rounding.many_clusters import (
-    cluster_jointly,
-    last_directions,
-    scores_of_splits,
-    split_repeatedly,
-)
+from diffrac_cvx.rounding.many_clusters import cluster_jointly
 
 PENALTIES = [{}, {"ridge": 0.2}, {"lam": 0.05}, {"ridge": 0.1, "lam": 0.02}]
 
@@ -134,30 +129,7 @@ def test_a_cluster_between_two_others_keeps_its_points():
     np.testing.assert_array_equal(np.argmax(scores.of(x), axis=1), classes)
 
 
-@pytest.mark.parametrize("k", [3, 5])
-def test_the_split_that_gains_most_comes_first_and_the_scores_follow_the_splits(k):
-    points = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 9.0, 9.5, 9.6])[:, None]
-
-    def halve(part, _shares):
-        if np.ptp(part) == 0:
-            return None
-        found = dc.rounding.kmeans_1d(part[:, 0])
-        middle = (part[found > 0, 0].mean() + part[found < 0, 0].mean()) / 2
-        return np.ones(1), -float(middle), 1.0 - np.ptp(part) / 10.0
-
-    splits = split_repeatedly(points, k, halve, 1.0)
-    assert len(splits) == k - 1
-    assert splits[0].size == 8
-    gains = [(1.0 - split.cost) * split.size for split in splits]
-    assert gains == sorted(gains, reverse=True)  # here a part never has a larger gain than the whole
-    scores = scores_of_splits(points, splits)
-    assert np.all(np.sum(scores > 0, axis=1) == 1)
-    assert len(set(np.argmax(scores, axis=1))) == k
-
-
 # The estimator
-
-STRATEGIES = pytest.mark.parametrize("strategy", ["together", "splits"])
 
 
 @pytest.fixture(scope="module")
@@ -165,11 +137,10 @@ def three():
     return planted_classes(90, 4, 3, noise=0.15, seed=1)
 
 
-@STRATEGIES
 @pytest.mark.parametrize("k", [3, 4, 5])
-def test_planted_classes_are_found_whatever_the_form_and_the_order_of_the_table(strategy, k):
+def test_planted_classes_are_found_whatever_the_form_and_the_order_of_the_table(k):
     X, classes = planted_classes(40 * k, k + 2, k, noise=0.1)
-    model = dc.DiffracClustering(n_clusters=k, strategy=strategy, ridge=0.01, random_state=0).fit(X)
+    model = dc.DiffracClustering(n_clusters=k, ridge=0.01, random_state=0).fit(X)
     assert dc.metrics.adjusted_rand_score(classes, model.labels_) > 0.9
     assert sorted(set(model.labels_)) == list(range(k))
     assert model.coef_.shape == model.scaled_coef_.shape == (k, X.shape[1])
@@ -184,32 +155,25 @@ def test_planted_classes_are_found_whatever_the_form_and_the_order_of_the_table(
     assert dc.metrics.adjusted_rand_score(model.labels_[order], other) == 1.0
 
 
-@STRATEGIES
 @pytest.mark.parametrize("parameters", [{}, {"lam": 0.05}, {"nu": 0.5}, {"standardize": False}])
-def test_predict_gives_the_labels_and_the_largest_score(three, strategy, parameters):
+def test_predict_gives_the_labels_and_the_largest_score(three, parameters):
     """The last column is nearly a sum of others; the scaled values still have standard deviation one."""
     X = three[0] * [1.0, 30.0, 0.2, 4.0] + 5.0
     X = np.column_stack([X, X[:, 0] + X[:, 1] + 1e-3 * np.random.default_rng(0).standard_normal(len(X))])
-    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0, **parameters).fit(X)
+    model = dc.DiffracClustering(n_clusters=3, random_state=0, **parameters).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     np.testing.assert_array_equal(np.argmax(model.decision_function(X), axis=1), model.labels_)
     np.testing.assert_allclose(model.transform(X), X @ model.coef_.T)
     np.testing.assert_allclose(((X - X.mean(axis=0)) / X.std(axis=0) @ model.scaled_coef_.T).std(axis=0), 1.0)
     assert 0.0 < model.score(X) <= 1.0
-    if strategy == "together":
-        np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)
-    else:
-        assert np.all((model.decision_function(X) > 0).sum(axis=1) == 1)
-        leaf = model.splits_[-1].new  # its function is that of the last split
-        np.testing.assert_allclose(model.coef_[leaf], model.splits_[-1].coef)
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)
 
 
-@STRATEGIES
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_the_gap_of_the_labels_is_that_of_the_certificate(three, strategy, penalty):
+def test_the_gap_of_the_labels_is_that_of_the_certificate(three, penalty):
     X = (three[0] - three[0].mean(axis=0)) / three[0].std(axis=0)
     parameters = {"ridge": 0.0, **penalty}
-    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0, nu=0.8, **parameters).fit(three[0])
+    model = dc.DiffracClustering(n_clusters=3, random_state=0, nu=0.8, **parameters).fit(three[0])
     result = dc.low_rank(X, 0.8, tol=1e-4, **parameters)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
     proof = dc.certify_clusters(X, model.labels_, result, 3, nu=0.8, **parameters)
@@ -226,41 +190,24 @@ def test_a_sparse_penalty_leaves_features_out_for_all_clusters():
     assert not model.coef_[:, np.setdiff1d(np.arange(8), model.support_)].any()
 
 
-@STRATEGIES
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_what_cannot_be_split_in_three_has_fewer_clusters_and_says_so(strategy):
+def test_what_cannot_be_split_in_three_has_fewer_clusters_and_says_so():
     X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 6, axis=0)
-    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, ridge=0.01, random_state=0).fit(X)
+    model = dc.DiffracClustering(n_clusters=3, ridge=0.01, random_state=0).fit(X)
     assert sorted(set(model.labels_)) == [0, 1]
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert "fewer clusters" in [warning.code for warning in model.diagnostics_]
-    one = dc.DiffracClustering(n_clusters=3, strategy=strategy).fit(np.ones((6, 2)))
+    one = dc.DiffracClustering(n_clusters=3).fit(np.ones((6, 2)))
     assert not one.labels_.any()
     assert one.score(np.ones((6, 2))) == 0.0
     np.testing.assert_array_equal(one.predict(np.ones((6, 2))), one.labels_)
     assert one.diagnostics_[0].code == "constant"
 
 
-def test_the_splits_share_the_time_limit(three, monkeypatch):
-    limits = []
-    relax = dc.DiffracClustering._relax
-
-    def record(self, X, automatic, time_limit):
-        limits.append(time_limit)
-        return relax(self, X, automatic, 60.0)
-
-    monkeypatch.setattr(dc.DiffracClustering, "_relax", record)
-    dc.DiffracClustering(n_clusters=4, strategy="splits", time_limit=0.02).fit(three[0])
-    assert len(limits) == 5
-    assert limits == sorted(limits, reverse=True)
-    assert 0.0 < limits[-1] < limits[0] <= 0.02
-
-
-@STRATEGIES
-def test_scikit_learns_check_of_clusterers_passes_with_three_clusters(strategy):
+def test_scikit_learns_check_of_clusterers_passes_with_three_clusters():
     from sklearn.utils.estimator_checks import check_clusterer_compute_labels_predict, check_clustering
 
-    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0)
+    model = dc.DiffracClustering(n_clusters=3, random_state=0)
     check_clustering("DiffracClustering", model)
     check_clusterer_compute_labels_predict("DiffracClustering", model)
 
@@ -292,9 +239,3 @@ def test_a_verbose_fit_says_what_it_solves_and_what_is_proved_with_a_line_a_seco
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert lines[0].endswith("[0.1000, 0.3000] after 1 s, step 10")
-
-
-def test_where_nothing_was_split_the_function_of_the_only_cluster_is_zero():
-    coef, intercept = last_directions((), 3)
-    np.testing.assert_array_equal(coef, np.zeros((1, 3)))
-    np.testing.assert_array_equal(intercept, [0.0])

@@ -171,7 +171,7 @@ LIMITED_CALLS = {
     "path of lambda": lambda X, _: paths.lambda_path(X, [0.1, 0.01], ridge=0.3, tol=1e-12, time_limit=LIMIT),
     "comparison": lambda X, p: dc.compare(X, methods=["low_rank", "fista"], penalty=p, tol=1e-12, time_limit=LIMIT),
 }
-CLUSTERINGS = ({}, {"n_clusters": 3}, {"n_clusters": 3, "strategy": "splits"})
+CLUSTERINGS = ({}, {"n_clusters": 3})
 LIMITED_CALLS |= {
     str(more): lambda X, p, more=more: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT, **more).fit(X)
     for more in CLUSTERINGS

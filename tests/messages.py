@@ -8,6 +8,7 @@ For a new message, add the call to `messages.txt`, run this command, and read th
 import re
 import tempfile
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,7 +89,7 @@ def namespace(folder):
         "second_chunk": second_chunk, "with_entry": with_entry, "weights_of": weights_of,
         "leading_direction": leading_direction, "GroupNorms": GroupNorms, "DensePoints": DensePoints,
         "centered": center_columns(X), "race": race.race, "WarmStart": WarmStart, "Stopping": Stopping,
-        "solved": dc.low_rank(X, ridge=0.1),
+        "solved": dc.low_rank(X, ridge=0.1), "replace": replace,
     }  # fmt: skip
 
 

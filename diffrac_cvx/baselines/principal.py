@@ -50,7 +50,7 @@ def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.ra
 
     Parameters, except n_init, and errors are those of sparse_kmeans; the bound s is on the l1 norm of the loadings v.
     """
-    return _select_sparse(standardize_columns(as_data(X)), bound, rng).labels
+    return select_sparse_component(X, bound=bound, rng=rng).labels
 
 
 def select_sparse_component(
@@ -60,16 +60,12 @@ def select_sparse_component(
 
     Parameters and errors are those of sparse_component.
     """
-    return _select_sparse(standardize_columns(as_data(X)), bound, rng)
-
-
-def _select_sparse(data: Array, bound: float | None, rng: np.random.Generator | int) -> Selection:
-    fixed_bound, random = None if bound is None else as_bound(bound), as_generator(rng)
+    data, random = standardize_columns(as_data(X)), as_generator(rng)
+    fixed_bound = None if bound is None else as_bound(bound)
     if not data.any():  # all points are equal
         return Selection(np.ones(len(data)), np.arange(0))
-    v = sparse_loadings(
-        data, _cross_validate(data, random) if fixed_bound is None else fixed_bound, leading_loadings(data)
-    )
+    s = _cross_validate(data, random) if fixed_bound is None else fixed_bound
+    v = sparse_loadings(data, s, leading_loadings(data))
     return Selection(kmeans_1d(data @ v), ranked_columns(v))
 
 
@@ -103,14 +99,11 @@ def _cross_validate(data: Array, random: np.random.Generator) -> float:
         unseen = data * held_out
         seen = data - unseen
         start = leading_loadings(seen)
-        errors += [_error_of(seen, unseen, held_out, sparse_loadings(seen, bound, start)) for bound in bounds]
+        for i, bound in enumerate(bounds):
+            v = sparse_loadings(seen, bound, start)
+            scores = seen @ v  # squared error of the rank-one approximation at the held-out entries, minus a constant
+            errors[i] += scores**2 @ (held_out @ v**2) - 2 * scores @ (unseen @ v)
     return float(bounds[np.argmin(errors)])
-
-
-def _error_of(seen: Array, unseen: Array, held_out: Array, v: Array) -> float:
-    """Return the squared error of the rank-one approximation at the held-out entries, minus a constant."""
-    scores = seen @ v
-    return float(scores**2 @ (held_out @ v**2) - 2 * scores @ (unseen @ v))
 
 
 def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Array:
@@ -145,7 +138,7 @@ def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Gener
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
     """
-    return _select_influential(standardize_columns(as_data(X)), features, rng).labels
+    return select_ifpca(X, features=features, rng=rng).labels
 
 
 def select_ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Selection:
@@ -153,11 +146,8 @@ def select_ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.rando
 
     Parameters and errors are those of ifpca.
     """
-    return _select_influential(standardize_columns(as_data(X)), features, rng)
-
-
-def _select_influential(data: Array, features: int | None, rng: np.random.Generator | int) -> Selection:
-    n, random = len(data), as_generator(rng)
+    data, random = standardize_columns(as_data(X)), as_generator(rng)
+    n = len(data)
     varying = np.flatnonzero(data.any(axis=0))
     d = len(varying)
     count = None if features is None else positive_int(features, "features")

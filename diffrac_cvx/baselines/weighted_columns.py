@@ -54,7 +54,7 @@ def sparse_kmeans(
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
     """
-    return _select(standardize_columns(as_data(X)), bound, n_init, rng).labels
+    return select_sparse_kmeans(X, bound=bound, n_init=n_init, rng=rng).labels
 
 
 def select_sparse_kmeans(
@@ -64,34 +64,26 @@ def select_sparse_kmeans(
 
     Parameters and errors are those of sparse_kmeans.
     """
-    return _select(standardize_columns(as_data(X)), bound, n_init, rng)
+    data, n_init, random = standardize_columns(as_data(X)), positive_int(n_init, "n_init"), as_generator(rng)
+    bounds = None if bound is None else np.array([as_bound(bound)])
+    varying = np.flatnonzero(data.any(axis=0))
+    if len(varying) == 0:  # all points are equal
+        return Selection(np.ones(len(data)), varying)
+    data = data[:, varying]
+    bounds = grid_of_bounds(len(varying)) if bounds is None else bounds
+    found, gaps = _optima(data, bounds, n_init, random), np.zeros(1)
+    if len(bounds) > 1:  # the largest gap statistic decides
+        tables = (random.permuted(data, axis=0) for _ in range(N_PERMUTATIONS))
+        by_chance = [[each.explained for each in _optima(table, bounds, n_init, random)] for table in tables]
+        gaps = np.log([each.explained for each in found]) - np.log(by_chance).mean(axis=0)
+    best = found[int(np.argmax(gaps))]
+    return Selection(best.y * best.y[0], varying[ranked_columns(best.weights)])
 
 
 class _Weighted(NamedTuple):
     y: Array  # labels, (n,)
     weights: Array  # (d,)
     explained: float  # sum_j w_j b_j
-
-
-def _select(data: Array, bound: float | None, n_init: int, rng: np.random.Generator | int) -> Selection:
-    bounds = None if bound is None else np.array([as_bound(bound)])
-    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
-    varying = np.flatnonzero(data.any(axis=0))
-    if len(varying) == 0:  # all points are equal
-        return Selection(np.ones(len(data)), varying)
-    data = data[:, varying]
-    found = _best_by_gap(data, n_init, random) if bounds is None else _optima(data, bounds, n_init, random)[0]
-    return Selection(found.y * found.y[0], varying[ranked_columns(found.weights)])
-
-
-def _best_by_gap(data: Array, n_init: int, random: np.random.Generator) -> _Weighted:
-    """Return the solution for the bound with the largest gap statistic."""
-    bounds = grid_of_bounds(data.shape[1])
-    found = _optima(data, bounds, n_init, random)
-    tables = (random.permuted(data, axis=0) for _ in range(N_PERMUTATIONS))
-    by_chance = [[each.explained for each in _optima(table, bounds, n_init, random)] for table in tables]
-    gaps = np.log([each.explained for each in found]) - np.log(by_chance).mean(axis=0)
-    return found[int(np.argmax(gaps))]
 
 
 def _optima(data: Array, bounds: Array, n_init: int, random: np.random.Generator) -> list[_Weighted]:
@@ -105,20 +97,18 @@ def _optima(data: Array, bounds: Array, n_init: int, random: np.random.Generator
 
 
 def _starts(data: Array, count: int, random: np.random.Generator) -> list[Array]:
-    """Return, alternately, labels at a local optimum of 2-means and random balanced labels."""
+    """Return, alternately, labels of 2-means from two random distinct points and random balanced labels."""
     n, d = data.shape
     points = data if d <= n else psd_factor(data @ data.T)  # same distances
-    return [
-        np.where(random.permutation(n) < n // 2, 1.0, -1.0) if i % 2 else _random_kmeans(points, random)
-        for i in range(count)
-    ]
-
-
-def _random_kmeans(points: Array, random: np.random.Generator) -> Array:
-    """Return the labels of 2-means started from two random distinct points."""
-    shuffled = random.permutation(points)
-    other = np.argmax(np.linalg.norm(shuffled - shuffled[0], axis=1) > 1e-6)
-    return _lloyd(points, np.ones(points.shape[1]), shuffled[0], shuffled[other])
+    starts = []
+    for i in range(count):
+        if i % 2:
+            starts.append(np.where(random.permutation(n) < n // 2, 1.0, -1.0))
+            continue
+        shuffled = random.permutation(points)
+        other = np.argmax(np.linalg.norm(shuffled - shuffled[0], axis=1) > 1e-6)
+        starts.append(_lloyd(points, np.ones(points.shape[1]), shuffled[0], shuffled[other]))
+    return starts
 
 
 def _alternate(data: Array, y: Array, bound: float) -> _Weighted:

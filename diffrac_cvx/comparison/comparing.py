@@ -30,12 +30,12 @@ from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array, as_data, as_seed, centered_data, did_you_mean, in_unit_interval, positive
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.problem.formatting import FormattedBound, formatted_lower, formatted_upper, width_of
+from diffrac_cvx.problem.formatting import formatted_lower, formatted_upper, width_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.registry import penalty_parts
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
-from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics, find_label_diagnostics
+from diffrac_cvx.rounding.diagnostics import find_diagnostics, find_label_diagnostics
 from diffrac_cvx.solvers import low_rank
 
 CERTIFICATE_COLUMNS = (
@@ -227,10 +227,13 @@ def compare(
     disagreements = tuple(find_disagreements(found))
     # If bounds contradict each other, none is reliable, and the gap of the labels is left empty.
     lower = -np.inf if disagreements else max(map(lower_bound_of, found.values()), default=-np.inf)
-    skipped = tuple(explain_skipped(reasons))
+    skipped = []
+    for reason in dict.fromkeys(reasons.values()):
+        names = [name for name, given in reasons.items() if given == reason]
+        skipped.append(f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} skipped: {reason}")
     notes = (*stopped, *([] if disagreements else describe_best_labels(found)), *collect_notes(found, task), *skipped)
     rows = tuple(row_of(name, one, task, y_true, lower) for name, one in found.items())
-    return Comparison(rows, found, disagreements, notes, skipped)
+    return Comparison(rows, found, disagreements, notes, tuple(skipped))
 
 
 def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[dict[str, Method], dict[str, str]]:
@@ -302,13 +305,6 @@ def with_time_share(task: ComparisonTask, timer: Timer, methods: int) -> Compari
     return replace(task, time_limit=min(limits, default=None))
 
 
-def explain_skipped(reasons: Mapping[str, str]) -> Iterator[str]:
-    """Yield the notes on skipped methods, one for each reason."""
-    for reason in dict.fromkeys(reasons.values()):
-        names = [name for name, given in reasons.items() if given == reason]
-        yield f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} skipped: {reason}"
-
-
 def collect_notes(found: Mapping[str, MethodResult], task: ComparisonTask) -> Iterator[str]:
     """Yield the notes on the interpretation of the table."""
     weights = {"nu": task.nu, "lambda": task.penalty.lam, "ridge": task.penalty.ridge}
@@ -359,12 +355,17 @@ def row_of(
     row |= {"warning": "", "seconds": found.seconds, "iterations": np.nan, "excluded": None}
     row["status"] = found.reason
     if found.labels.size:
-        row["warning"] = ", ".join(reason.code for reason in diagnostics_of(found, task))
+        if result is None or found.problem != "(15)":
+            diagnostics = find_label_diagnostics(found.labels, task.penalty)
+        else:
+            diagnostics = find_diagnostics(task.X, found.labels, result, nu=task.nu, penalty=task.penalty)
+        row["warning"] = ", ".join(diagnostic.code for diagnostic in diagnostics)
     if found.labels.size and y_true is not None:
         row["error"] = error_of(y_true, found.labels)
         row["adjusted_rand"] = metrics.adjusted_rand_score(y_true, found.labels)
     if result is not None:
-        row |= certified_cells(result)
+        row |= {"value": formatted_upper(result.value, result.gap), "gap": formatted_upper(result.gap)}
+        row |= {"lower": formatted_lower(result.lower, result.gap), "upper": formatted_upper(result.upper, result.gap)}
         row |= {"rank": metrics.numerical_rank(result.F), "eigenvalue_ratio": metrics.eigenvalue_ratio(result.F)}
         row |= {"iterations": result.n_iter, "excluded": result.n_excluded or None}
         row["status"] = found.reason or str(result.status)
@@ -373,20 +374,3 @@ def row_of(
             rounding = ROUNDINGS.get(rule, partial(goemans_williamson, rng=task.seed))
             row[f"error_{rule}"] = error_of(y_true, rounding(result.F, **task.given))
     return row
-
-
-def certified_cells(result: Result) -> dict[str, FormattedBound]:
-    """Return the value and certified bounds of a result, formatted for a table."""
-    return {
-        "value": formatted_upper(result.value, result.gap),
-        "lower": formatted_lower(result.lower, result.gap),
-        "upper": formatted_upper(result.upper, result.gap),
-        "gap": formatted_upper(result.gap),
-    }
-
-
-def diagnostics_of(found: MethodResult, task: ComparisonTask) -> tuple[Diagnostic, ...]:
-    """Return the warnings about the labels of a method."""
-    if found.result is None or found.problem != "(15)":
-        return find_label_diagnostics(found.labels, task.penalty)
-    return find_diagnostics(task.X, found.labels, found.result, nu=task.nu, penalty=task.penalty)

@@ -3,7 +3,7 @@
 import copy
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,36 +116,28 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return penalty_on_columns(weights, self.groups, signs, **options)
 
     def _store_functions(self, coef: Array, intercept: Any, data: ScaledTable) -> None:
-        """Store the functions X @ coef' + intercept of the scaled points in the units of X, and per deviation."""
+        """Store the functions X @ coef' + intercept of scaled points in the units of X, and the selected features."""
         self.coef_ = coef * data.inverse_scale
         self.intercept_ = intercept - self.coef_ @ data.mean
-        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.inverse_scale
+        self.scaled_coef_ = coef * np.sqrt(data.X.mean_squares())
+        self.support_ = np.flatnonzero(np.any(np.atleast_2d(coef), axis=0))
+        groups = self._penalty.groups
+        if groups is not None:
+            self.groups_used_ = tuple(groups.names[g] for g in np.unique(groups.labels[self.support_]))
 
-    def _name_groups(self, penalty: Penalty) -> None:
-        """Store the names of the groups with a nonzero coefficient in order, if there are groups."""
-        if penalty.groups is not None:
-            selected = np.unique(penalty.groups.labels[self.support_])
-            self.groups_used_ = tuple(penalty.groups.names[g] for g in selected)
-
-    def _solve(self, X: Any, default: str) -> Result:
-        """Solve the relaxation with the chosen solver and store its bounds."""
-        result = self._relax(X, default, seconds_left())
-        self._store_bounds((result,))
-        return result
-
-    def _relax(self, X: Any, default: str, time_limit: float | None) -> Result:
+    def _relax(self, X: Any, default: str) -> Result:
         """Solve the relaxation with the chosen solver."""
         name = one_of(self.solver, "solver", ("auto", *SOLVERS))
         name = default if name == "auto" else name
         penalty = self._penalty
-        limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": time_limit}
+        limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": seconds_left()}
         if self.max_iter is not None:
             limits["max_iter"] = positive_int(self.max_iter, "max_iter")
         if not callable(self.verbose):
             require_flag(self.verbose, "verbose")
         is_verbose = bool(self.verbose) and not callable(self.verbose)
         if is_verbose:
-            write_line(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
+            sys.stderr.write(f"{name}: {X.shape[0]} points, {X.shape[1]} features\n")
         if SOLVERS[name].function is None:
             if X.chunklets.max_size:
                 raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
@@ -156,25 +148,22 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.weights)
             result = solve(relaxation, name, **limits)
         else:
-            callback = ProgressPrinter() if is_verbose else self.verbose or None
+            callback = print_once_a_second() if is_verbose else self.verbose or None
             if SOLVERS[name].takes_rtol and X.shape[1] > X.shape[0] and np.any(penalty.c):
                 limits["rtol"] = WIDE_TABLE_RTOL
             result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
         if is_verbose:
-            write_line(f"{bounds_message(result.lower, result.upper)} after {result.seconds:.1f} s: {result.status}")
+            bounds = bounds_message(result.lower, result.upper)
+            sys.stderr.write(f"{bounds} after {result.seconds:.1f} s: {result.status}\n")
         return result
 
-    def _store_bounds(self, results: Sequence[Result]) -> None:
-        """Store the bounds of the first result, that of all points; warn if any solver stopped above tol."""
-        self.result_ = results[0]
-        self.lower_bound_, self.upper_bound_ = self.result_.lower, self.result_.upper
-        self.n_excluded_ = self.result_.n_excluded
-        self.n_iter_ = max(sum(result.n_iter for result in results), 1)
-        for result in results:
-            if result.status not in CONVERGED:
-                message = f"{result.status}; the duality gap is {format_upper(result.gap)}, tol is {self.tol:g}"
-                warnings.warn(message, ConvergenceWarning, stacklevel=5)
-                return
+    def _store_bounds(self, result: Result) -> None:
+        """Store the result and its bounds; warn if the solver stopped above tol."""
+        self.result_, self.n_excluded_, self.n_iter_ = result, result.n_excluded, max(result.n_iter, 1)
+        self.lower_bound_, self.upper_bound_ = result.lower, result.upper
+        if result.status not in CONVERGED:
+            message = f"{result.status}; the duality gap is {format_upper(result.gap)}, tol is {self.tol:g}"
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     @property
     def _n_features_out(self) -> int:
@@ -243,29 +232,24 @@ def as_seconds(time_limit: float | None) -> float | None:
     return None if time_limit is None else positive(time_limit, "time_limit")
 
 
-class ProgressPrinter:
-    """Callback that writes the bounds of a solver to standard error, at most once a second."""
+def print_once_a_second() -> Callable[[Progress], None]:
+    """Return a callback that writes the bounds of a solver to standard error, at most once a second."""
+    last = 0.0
 
-    def __init__(self) -> None:
-        self.last = 0.0
-
-    def __call__(self, progress: Progress) -> None:
-        if progress.seconds >= self.last + 1.0:
-            self.last = progress.seconds
+    def callback(progress: Progress) -> None:
+        nonlocal last
+        if progress.seconds >= last + 1.0:
+            last = progress.seconds
             bounds = bounds_message(progress.lower, progress.upper)
             rate = f", {progress.rows / progress.seconds:.3g} rows a second" if progress.rows else ""
-            write_line(f"{bounds} after {progress.seconds:.0f} s, step {progress.iteration}{rate}")
+            sys.stderr.write(f"{bounds} after {progress.seconds:.0f} s, step {progress.iteration}{rate}\n")
+
+    return callback
 
 
 def bounds_message(lower: float, upper: float) -> str:
     """Return the certified bounds of the relaxation as text."""
     return f"optimal cost of the relaxation in {Bracket(lower, upper)}"
-
-
-def write_line(line: str) -> None:
-    """Write a line to standard error."""
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 def choose_seed(random_state: Any) -> int:

@@ -18,7 +18,7 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
-from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics, points_needed
+from diffrac_cvx.rounding.diagnostics import find_diagnostics, points_needed
 from diffrac_cvx.rounding.directions import oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
 from diffrac_cvx.solvers import low_rank
@@ -80,20 +80,8 @@ class AffinePartition:
 
     def label(self, X: Array | Points) -> PartitionLabels:
         """Return clusters 0, 1, ... of points, (n,)."""
-        values = X @ self.functions.coef.T + self.functions.intercept
+        values = self.functions.of(X)
         return cluster_indices(values if self.n_clusters > 2 else values[:, 0])
-
-
-@dataclass(frozen=True, eq=False)
-class PathEntry:
-    """Result of one setting on all points."""
-
-    partition: AffinePartition
-    labels: PartitionLabels  # (n,)
-    label_gap: float  # certified optimality gap of the labels in Eq. (9)
-    eigenvalue_ratio: float  # second eigenvalue of Y over the first
-    max_column_r2: float  # largest fraction of the variance of a column that the clusters explain
-    diagnostics: tuple[Diagnostic, ...]
 
 
 class HeldOutResult(NamedTuple):
@@ -154,39 +142,25 @@ def follow_path(
     counts: Sequence[int] = (2,),
     seed: int = 0,
     callback: SettingCallback | None = None,
-) -> list[PathEntry]:
+) -> list[AffinePartition]:
     """Cluster all points at each setting and number of clusters, each setting warm-started from its predecessor.
 
-    There are fewer entries, but at least one, if the time is over or ``callback`` returns True.
+    There are fewer partitions, but at least one, if the time is over or ``callback`` returns True.
     """
-    entries: list[PathEntry] = []
+    found: list[AffinePartition] = []
     start = None
     for k, setting in enumerate(settings):
         stop = callback is not None and callback(f"setting {k + 1} of {len(settings)}")
-        if entries and (stop or timer.is_over):
+        if found and (stop or timer.is_over):
             break
         with time_limited(timer.deadline):
             all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # a bad start for a few features
             warm_start = None if all_used else start
             result = solve_setting(X, setting, start=warm_start, tol=tol, time_limit=timer.time_left)
-            for count in counts if entries or not timer.is_over else counts[:1]:
-                entries.append(evaluate_partition(X, round_to_partition(X, setting, result, count, seed)))
+            for count in counts if found or not timer.is_over else counts[:1]:
+                found.append(round_to_partition(X, setting, result, count, seed))
         start = result if result.G is not None else start
-    return entries
-
-
-def evaluate_partition(X: Any, partition: AffinePartition) -> PathEntry:
-    """Return the statistics and diagnostics of a partition of all points."""
-    setting, labels, count = partition.setting, partition.label(X), partition.n_clusters
-    options: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
-    return PathEntry(
-        partition,
-        labels,
-        optimality_gap(X, labels, partition.result, max(count, 2), **options),
-        eigenvalue_ratio(scale_by_sqrt_weights(partition.result.F, X.weights)),
-        max_column_r2(X.array(), labels, X.weights),
-        find_diagnostics(X, labels, partition.result, **options, n_clusters=count),
-    )
+    return found
 
 
 def max_column_r2(X: Array, labels: PartitionLabels, point_weights: Array | None = None) -> float:
@@ -238,32 +212,32 @@ def draw_half_samples(n: int, n_resamples: int, rng: np.random.Generator) -> lis
 def evaluate_half(
     X: Points,
     half: tuple[RowIndices, RowIndices],
-    entries: Sequence[PathEntry],
+    partitions: Sequence[AffinePartition],
     *,
     tol: float,
     timer: Timer,
     seed: int = 0,
 ) -> list[HeldOutResult]:
-    """Cluster a half-sample at each setting and predict the others; fewer entries if the time is over."""
+    """Cluster a half-sample at each setting and predict the others; fewer results if the time is over."""
     (points, mean), held_out_weights = subset_of(X, half[0]), renormalize_weights(X.weights, half[1])
-    held_out = X.array()[half[1]] - mean
+    others = X.array()[half[1]]
+    held_out = others - mean
     found: list[HeldOutResult] = []
     result = None
-    for k, entry in enumerate(entries):
+    for k, whole in enumerate(partitions):
         if timer.is_over:
             break
-        setting, count, full_result = entry.partition.setting, entry.partition.n_clusters, entry.partition.result
+        setting = whole.setting
         with time_limited(timer.deadline):
-            if result is None or setting != entries[k - 1].partition.setting:
-                warm_start = (
-                    None if is_wide_and_sparse(points, setting) else full_result
-                )  # the half-sample may select other features
+            if result is None or setting != partitions[k - 1].setting:
+                # the half-sample may select other features
+                warm_start = None if is_wide_and_sparse(points, setting) else whole.result
                 result = solve_setting(points, setting, start=warm_start, tol=tol, time_limit=timer.time_left)
-            partition = round_to_partition(points, setting, result, count, seed)
+            partition = round_to_partition(points, setting, result, whole.n_clusters, seed)
         predicted = partition.label(held_out)
         found.append(
             HeldOutResult(
-                float(pairwise_adjusted_rand(np.stack([predicted, entry.labels[half[1]]]), held_out_weights)[0, 1]),
+                float(pairwise_adjusted_rand(np.stack([predicted, whole.label(others)]), held_out_weights)[0, 1]),
                 explained_variance(held_out @ partition.functions.coef.T, predicted, held_out_weights),
                 np.any(partition.functions.coef, axis=0),
                 partition.label(points),
@@ -323,40 +297,42 @@ SELECTION_CRITERIA = {  # each an entry of the table; the largest value is best
 
 
 def tabulate(
-    entries: Sequence[PathEntry],
-    halves: Sequence[Sequence[HeldOutResult]],
-    criterion: str,
-    weights: Array | None = None,
+    X: Points, partitions: Sequence[AffinePartition], halves: Sequence[Sequence[HeldOutResult]], criterion: str
 ) -> dict[str, Any]:
     """Return the table of all settings, one entry of each array per setting, with the scores of a criterion.
 
     "stability" and "separation" are NaN for settings that no half-sample reached.  If the scores of all settings are
     NaN, "consensus" replaces the criterion.
     """
-    settings = [entry.partition.setting for entry in entries]
-    counts = np.array([entry.partition.n_clusters for entry in entries])
+    settings, results = [one.setting for one in partitions], [one.result for one in partitions]
+    counts, labels = np.array([one.n_clusters for one in partitions]), np.stack([one.label(X) for one in partitions])
     several = [{"n_clusters": int(count)} if (counts != 2).any() else {} for count in counts]
-    labels = np.stack([entry.labels for entry in entries])
-    usable = np.array([not entry.diagnostics for entry in entries])
-    lower, gaps = (
-        np.array(values) for values in zip(*[(e.partition.result.lower, e.label_gap) for e in entries], strict=True)
-    )
-    coef = [entry.partition.v for entry in entries]
+    gaps, diagnostics = [], []
+    for one, clusters in zip(partitions, labels, strict=True):
+        known: dict[str, Any] = {"nu": one.setting.nu, "penalty": one.setting.penalty}
+        gaps.append(optimality_gap(X, clusters, one.result, max(one.n_clusters, 2), **known))
+        found = find_diagnostics(X, clusters, one.result, n_clusters=one.n_clusters, **known)
+        diagnostics.append(tuple(diagnostic.code for diagnostic in found))
+    usable, lower = np.array([not codes for codes in diagnostics]), np.array([result.lower for result in results])
+    coef = [one.v for one in partitions]
+    ratios = [eigenvalue_ratio(scale_by_sqrt_weights(result.F, X.weights)) for result in results]
     table: dict[str, Any] = {
         **{f"param_{name}": np.array([getattr(setting, name) for setting in settings]) for name in WEIGHT_NAMES},
         "param_n_clusters": counts,
         "params": [setting.weights | more for setting, more in zip(settings, several, strict=True)],
-        **summarize_halves(entries, halves),
-        "consensus": mean_agreement(labels, usable, weights),
-        "eigenvalue_ratio": np.array([-entry.eigenvalue_ratio for entry in entries]),
-        "label_gap": -gaps,
+        **summarize_halves(partitions, halves),
+        "consensus": mean_agreement(labels, usable, X.weights),
+        "eigenvalue_ratio": -np.array(ratios),
+        "label_gap": -np.array(gaps),
         "cost": lower + gaps,
         "lower_bound": lower,
-        "upper_bound": np.array([entry.partition.result.upper for entry in entries]),
-        "n_excluded": np.array([entry.partition.result.n_excluded for entry in entries]),
-        "column_share": np.array([entry.max_column_r2 for entry in entries]),
-        "smallest_cluster": np.array([np.bincount(e.labels, minlength=e.partition.n_clusters).min() for e in entries]),
-        "diagnostics": [tuple(diagnostic.code for diagnostic in entry.diagnostics) for entry in entries],
+        "upper_bound": np.array([result.upper for result in results]),
+        "n_excluded": np.array([result.n_excluded for result in results]),
+        "column_share": np.array([max_column_r2(X.array(), clusters, X.weights) for clusters in labels]),
+        "smallest_cluster": np.array(
+            [np.bincount(clusters, minlength=count).min() for clusters, count in zip(labels, counts, strict=True)]
+        ),
+        "diagnostics": diagnostics,
         "labels": labels,
         "coef": np.stack(coef) if len(set(counts)) == 1 else coef,
     }
@@ -390,7 +366,8 @@ def rank_by_n_clusters(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> n
     This is the largest number whose best setting has a prediction strength of at least `MIN_STABILITY`; if there is
     none, the number with the largest prediction strength.
     """
-    counts, best = table["param_n_clusters"], best_by_count(table, ranks)
+    counts = table["param_n_clusters"]
+    best = {int(k): int(min(np.flatnonzero(counts == k), key=lambda i: ranks[i])) for k in np.unique(counts)}
     strength = {count: float(np.nan_to_num(table["prediction_strength"][i])) for count, i in best.items()}
     usable = {count for count, i in best.items() if not table["diagnostics"][i]} or set(best)
     strong = [count for count in usable if strength[count] >= MIN_STABILITY]
@@ -398,23 +375,25 @@ def rank_by_n_clusters(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> n
     return np.argsort(np.lexsort((ranks, counts != selected))) + 1
 
 
-def summarize_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOutResult]]) -> dict[str, Array]:
+def summarize_halves(
+    partitions: Sequence[AffinePartition], halves: Sequence[Sequence[HeldOutResult]]
+) -> dict[str, Array]:
     """Return the means over the half-samples of each setting, NaN if there are none."""
-    m, d = len(entries), entries[0].partition.v.shape[-1]
+    m, d = len(partitions), partitions[0].v.shape[-1]
     means, spread, strength = np.full((m, 2 + d), np.nan), np.full(m, np.nan), np.full(m, np.nan)
     solved = [[half[j] for half in halves if j < len(half)] for j in range(m)]
     for j, found in enumerate(solved):
         if found:
             values = np.array([[one.agreement, one.separation, *one.selected] for one in found])
             means[j], spread[j] = values.mean(axis=0), values[:, 0].std()
-        count = entries[j].partition.n_clusters
-        both = [
-            (first[j], second[j])
-            for first, second in zip(halves[::2], halves[1::2], strict=False)
-            if j < min(len(first), len(second))
+        pairs = [  # complementary half-samples
+            (one[j], other[j])
+            for pair in zip(halves[::2], halves[1::2], strict=False)
+            for one, other in (pair, pair[::-1])
+            if j < min(len(one), len(other))
         ]
-        if both:  # complementary half-samples
-            pairs = both + [(second, first) for first, second in both]
+        if pairs:
+            count = partitions[j].n_clusters
             strength[j] = np.mean(
                 [prediction_strength(one.train_labels, other.test_labels, count) for one, other in pairs]
             )
@@ -442,24 +421,13 @@ def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.N
     return np.argsort(np.lexsort((*keys, ~usable))) + 1
 
 
-def best_by_count(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> dict[int, int]:
-    """Return the index of the best setting for each number of clusters."""
-    counts = table["param_n_clusters"]
-    return {int(k): int(min(np.flatnonzero(counts == k), key=lambda i: ranks[i])) for k in np.unique(counts)}
-
-
-def find_best(table: dict[str, Any]) -> int:
-    """Return the index of the setting of rank 1."""
-    return int(np.argmin(table["rank_score"]))
-
-
 def choose_count(X: Points, setting: GridSetting, *, tol: float, timer: Timer, seed: int) -> int:
-    """Return the number of clusters, from 2 to 8, of the largest prediction strength by the rule of `find_best`."""
+    """Return the number of clusters, from 2 to 8, by the rule of `rank_by_n_clusters`."""
     rng = np.random.default_rng(seed)
     points, _ = subsample_points(X, rng)
     counts = tuple(range(2, min(MAX_COUNT, len(points) // 2) + 1))
     options: dict[str, Any] = {"tol": tol, "timer": timer, "seed": seed}
-    entries = follow_path(points, [setting], counts=counts, **options)
-    halves = [evaluate_half(points, half, entries, **options) for half in draw_half_samples(len(points), N_HALVES, rng)]
-    table = tabulate(entries, halves, "gain", points.weights)
-    return int(table["param_n_clusters"][find_best(table)])
+    found = follow_path(points, [setting], counts=counts, **options)
+    halves = [evaluate_half(points, half, found, **options) for half in draw_half_samples(len(points), N_HALVES, rng)]
+    table = tabulate(points, found, halves, "gain")
+    return int(table["param_n_clusters"][np.argmin(table["rank_score"])])

@@ -184,22 +184,24 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         require_one_direction(self._penalty, len(self.classes_), "the number of classes")
         weights = as_weights(sample_weight, len(given))
         data, seen = self._scale(given, weights), rows_with_weight(classes, weights)
-        require_weight(seen, self.classes_)
+        if len(absent := np.setdiff1d(np.arange(len(self.classes_)), seen)):
+            name = self.classes_[absent[0]]
+            raise DataError(
+                f"all labelled points of class {name} have sample_weight 0; give one of them a positive weight"
+            )
         settings = list(product(ridges, fractions))
         if len(settings) > 1:
             left = seconds_left()
             with time_limited(deadline_after(None if left is None else SELECTION_TIME_FRACTION * left)):
                 self.ridge_, self.labeled_weight_ = settings[self._choose(data.X, seen, settings)]
         found = self._find(data.X, seen)
-        self._store_bounds((found.result,))
+        self._store_bounds(found.result)
         self._store_functions(found.coef, found.intercept, data)
-        self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self.labels_ = np.where(classes == UNLABELED, cluster_indices(self._decide(given)), classes)
         self.transduction_ = self.classes_[self.labels_]
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = optimality_gap(found.points, labels, found.result, len(self.classes_), **options)
-        self._name_groups(options["penalty"])
         return self
 
     def _settings(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
@@ -232,7 +234,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             constraints = Constraints(groups=classes)
         weighted = all_positive_weights(point_weights)
         points = weighted_points(centered_data(X.array(), weighted, means=X.means, warn=False), weighted, constraints)
-        result = self._relax(points, "low_rank", seconds_left())
+        result = self._relax(points, "low_rank")
         weights = weights_of(self._penalty, X.shape[1])
         if len(self.classes_) == 2:
             labels = labels_from_known(result.F, points.chunklets)
@@ -294,15 +296,6 @@ def read_classes(y: Any, n: int, unlabelled: object) -> tuple[npt.NDArray[Any], 
     found = np.full(n, UNLABELED, dtype=np.int64)
     found[known] = indices
     return classes, found
-
-
-def require_weight(classes: ClusterIndices, names: npt.NDArray[Any]) -> None:
-    """Raise if all labelled points of a class have weight 0."""
-    for k, name in enumerate(names):
-        if not np.any(classes == k):
-            raise DataError(
-                f"all labelled points of class {name} have sample_weight 0; give one of them a positive weight"
-            )
 
 
 def reweight_known(weights: Array | None, known: npt.NDArray[np.bool_], fraction: float) -> Array | None:

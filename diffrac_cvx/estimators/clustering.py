@@ -99,7 +99,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     n_clusters : int or "auto"
         Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.  With "auto" it is
         chosen from 2 to 8 by the prediction strength across half-samples, as by `DiffracClusteringCV`, without
-        constraints.
+        constraints.  Half-samples may reproduce clusters that no gap separates, so this and the structure test may
+        disagree; the structure test is then the evidence for groups.
     tol : float
         Absolute tolerance on the duality gap; objective values lie in [0, 1].  With more features than points and an
         l1 penalty, a gap of 10 % of the upper bound also suffices.
@@ -316,18 +317,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
                 given, nu=self.nu, penalty=self._penalty, n_clusters=K, standardize=self.standardize, time_limit=limit,
                 sample_weight=None if weights is None else weights.of_all(), constraints=constraints,
             )  # fmt: skip
-        result = self._solve(data.X, "low_rank")
-        if K == 1:
-            self.coef_, self.intercept_ = np.zeros(given.shape[1]), 0.0
-        elif K == 2:
-            self.coef_, self.intercept_ = self._affine_function(data, result)
-        else:
-            self._cluster_jointly(data, result, K)
-        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.inverse_scale
+        result = self._relax(data.X, "low_rank")
+        self._store_bounds(result)
+        self._store_functions(*self._find_functions(data.X, result, K), data)
         if K > 2:
             self.scaled_coef_ = scale_to_unit_scores(self.scaled_coef_, data.X)
-        self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
-        self._name_groups(self._penalty)
         values = self._decide(table)
         self.labels_ = constrained_labels(values, chunklets_of(constraints, len(values)), weights)
         labels: Any = rows_with_weight(self.labels_, weights)
@@ -378,11 +372,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             y = y * np.sign(agreement or 1.0 if pair_penalty.is_even else oriented @ rows_with_weight(y, weights))
         mean = float(data.X.mean_of(rows_with_weight(y, weights)))
         v = best_direction(data.X, rows_with_weight(y, weights) - mean, pair_penalty)
-        self.coef_, self.labels_ = v * data.inverse_scale, (y > 0.0).astype(np.int64)
-        self.intercept_ = float((1.0 - self.nu) * mean - self.coef_ @ data.mean)
-        self.scaled_coef_ = v * np.sqrt(data.X.mean_squares())
-        self.support_ = np.flatnonzero(v)
-        self._name_groups(penalty)
+        self._store_functions(v, (1.0 - self.nu) * mean, data)
+        self.labels_ = (y > 0.0).astype(np.int64)
         if weights is not None and weights.has_zeros and constraints is None:
             self.labels_ = np.where(weights.mask, self.labels_, self._decide(table) > 0.0).astype(np.int64)
 
@@ -390,52 +381,48 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self, given: Any, data: ScaledTable, weights: PointWeights | None, constraints: Constraints | None
     ) -> tuple[Diagnostic, ...]:
         """Return the warnings of the structure test and of the test for stability."""
-        found = [no_structure(str(self.structure_))] if self.structure_.verdict == "none" else []
+        message = str(self.structure_)
+        if self.n_clusters == AUTO:
+            message += (
+                f" Half-samples reproduce the {self.n_clusters_} clusters of n_clusters='auto', which needs no gap "
+                "between groups."
+            )
+        found = [no_structure(message)] if self.structure_.verdict == "none" else []
         ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
         if not ended or is_late() or data.X.unread_bytes:
             return tuple(found)
-        changed: dict[str, Any] = (
-            {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters_ == 2 else {"random_state": KMEANS_N_INIT}
-        )
-        changed |= {
-            "groups": self._penalty.groups,
-            "nonnegative": self._penalty.nonnegative,
-        }  # by index: arrays have no names
+        words = "a tolerance ten times larger"
+        changed: dict[str, Any] = {"tol": min(10.0 * self.tol, 1.0)}
+        if self.n_clusters_ > 2:
+            words, changed = "other random initialisations", {"random_state": KMEANS_N_INIT}
+        columns = self._penalty  # by index: arrays have no names
+        changed |= {"groups": columns.groups, "nonnegative": columns.nonnegative}
         changed |= {"test_structure": False, "prove": False, "verbose": False, "n_clusters": self.n_clusters_}
         other = type(self)(**{**self.get_params(), **changed})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             other.fit(given, sample_weight=None if weights is None else weights.of_all(), constraints=constraints)
-        words = "a tolerance ten times larger" if self.n_clusters_ == 2 else "other random initialisations"
         diagnostic = unstable(words, adjusted_rand_score(self.labels_, other.labels_))
         return (*found, *([] if diagnostic is None else [diagnostic]))
 
-    def _cluster_jointly(self, data: ScaledTable, result: Result, K: int) -> None:
-        """Store the decision functions of more than two clusters, fitted jointly."""
-        weights = weights_of(self._penalty, data.X.shape[1])
-        options: dict[str, Any] = {
-            "n_init": KMEANS_N_INIT,
-            "rng": choose_seed(self.random_state),
-            "sample_weight": data.X.weights,
-        }
-        found = cluster_jointly(data.X.array(), result, K, weights=weights, chunklets=data.X.chunklets, **options)
-        self.coef_ = found.coef * data.inverse_scale
-        self.intercept_ = found.intercept - self.coef_ @ data.mean
-
-    def _affine_function(self, data: ScaledTable, result: Result) -> tuple[Array, float]:
-        """Return coef and intercept of the affine function that splits points in two."""
-        X, pair_penalty = data.X, weights_of(self._penalty, data.X.shape[1])
+    def _find_functions(self, X: Points, result: Result, K: int) -> tuple[Array, Any]:
+        """Return directions and offsets of the affine functions of K clusters of scaled points."""
+        pair_penalty = weights_of(self._penalty, X.shape[1])
+        if K == 1:
+            return np.zeros(X.shape[1]), 0.0
+        if K > 2:
+            options: dict[str, Any] = {"n_init": KMEANS_N_INIT, "rng": choose_seed(self.random_state)}
+            options |= {"sample_weight": X.weights, "chunklets": X.chunklets}
+            return cluster_jointly(X.array(), result, K, weights=pair_penalty, **options)
         candidates = label_candidates(X, result.factor, pair_penalty, self._round)
         if X.chunklets.labeled >= 0:  # least squares on the labels
-            intercept = float(X.mean_of(candidates[0]))
-            v = best_direction(X, candidates[0] - intercept, pair_penalty)
-        else:
-            found = [alternate(X, labels, float(self.nu), pair_penalty) for labels in candidates]
-            v, intercept, _ = min(found, key=lambda one: one[2])
-            if pair_penalty.is_even and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
-                v, intercept = 0.0 - v, -intercept
-        coef = v * data.inverse_scale
-        return coef, intercept - float(np.dot(coef, data.mean))
+            mean = float(X.mean_of(candidates[0]))
+            return best_direction(X, candidates[0] - mean, pair_penalty), mean
+        found = [alternate(X, labels, float(self.nu), pair_penalty) for labels in candidates]
+        v, intercept, _ = min(found, key=lambda one: one[2])
+        if pair_penalty.is_even and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
+            v, intercept = 0.0 - v, -intercept
+        return v, intercept
 
     def _is_streamed(self, X: Any) -> bool:
         """Return whether a table is streamed; CVXPY needs arrays."""

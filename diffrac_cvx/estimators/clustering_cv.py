@@ -21,14 +21,13 @@ from diffrac_cvx.estimators.choice import (
     POINTS_FACTOR,
     SELECTION_CRITERIA,
     UNIT_PENALTY,
+    AffinePartition,
     GridSetting,
     HeldOutResult,
-    PathEntry,
     SettingCallback,
     default_setting,
     draw_half_samples,
     evaluate_half,
-    find_best,
     follow_path,
     list_settings,
     subsample_points,
@@ -158,7 +157,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         The chosen setting.
     selection_frequencies_ : (d,) array
         Fraction of the half-samples that select each feature, at the chosen ridge and nu: for the chosen lam if it is
-        positive, otherwise for the positive lam of the largest score.  Without l1 penalty all features are selected.
+        positive, otherwise for the positive lam of the best rank, with a warning if no half-sample selects the feature
+        with the largest coefficient.  Without l1 penalty all features are selected.
     labels_, coef_, intercept_, scaled_coef_, support_ : arrays
         Those of ``best_estimator_``; also ``lower_bound_``, ``upper_bound_``, ``n_excluded_``, ``label_gap_``,
         ``diagnostics_``, ``result_``, ``n_iter_`` and, with groups, ``groups_used_``.
@@ -246,14 +246,15 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         callback = self.verbose if callable(self.verbose) else None
         settings = self._settings(data.X.shape, columns)
         self.n_settings_ = len(settings) * len(counts)
-        entries = follow_path(points, settings, counts=counts, callback=callback, **options)
-        halves = self._evaluate_halves(points, entries, rng, callback, **options)
-        self.cv_results_ = tabulate(entries, halves, self.criterion, points.weights)
+        found = follow_path(points, settings, counts=counts, callback=callback, **options)
+        halves = self._evaluate_halves(points, found, rng, callback, **options)
+        with time_limited(timer.deadline):
+            self.cv_results_ = tabulate(points, found, halves, self.criterion)
         if len(points) < len(given):
             X_all = (given - data.mean) * data.inverse_scale - center
-            self.cv_results_["labels"] = np.stack([entry.partition.label(X_all) for entry in entries])
-        self.best_index_ = find_best(self.cv_results_)
-        self._store_choice(entries[self.best_index_].partition.setting)
+            self.cv_results_["labels"] = np.stack([partition.label(X_all) for partition in found])
+        self.best_index_ = int(np.argmin(self.cv_results_["rank_score"]))
+        self._store_choice(found[self.best_index_].setting)
         if self.refit:
             require_applicable(chunklets, self.n_clusters_)
             self._refit(
@@ -292,7 +293,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _evaluate_halves(
         self,
         X: Points,
-        entries: list[PathEntry],
+        partitions: list[AffinePartition],
         rng: np.random.Generator,
         callback: SettingCallback | None,
         **options: Any,
@@ -304,7 +305,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             n_jobs=self.n_jobs, verbose=0 if callable(self.verbose) else self.verbose, return_as="generator"
         )
         found: list[list[HeldOutResult]] = []
-        for one in parallel(delayed(evaluate_half)(X, half, entries, **options) for half in halves):
+        for one in parallel(delayed(evaluate_half)(X, half, partitions, **options) for half in halves):
             found.append(one)
             if (
                 callback is not None
@@ -325,8 +326,18 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             (table["param_lam"] > 0.0) & (table["param_ridge"] == setting.ridge) & (table["param_nu"] == setting.nu)
         )
         if self.lam_ == 0.0 and sparse.any():
-            i = int(np.argmax(np.where(sparse, np.nan_to_num(table["mean_score"], nan=-np.inf), -np.inf)))
+            i = int(np.argmin(np.where(sparse, table["rank_score"], np.inf)))
         self.selection_frequencies_ = table["selection_frequencies"][i]
+        first = int(np.argmax(np.abs(np.atleast_2d(table["coef"][self.best_index_])).max(axis=0)))
+        if self.selection_frequencies_[first] == 0.0:
+            name = getattr(self, "feature_names_in_", range(self.n_features_in_))[first]
+            warnings.warn(
+                f"selection_frequencies_ are those of lam = {table['param_lam'][i]:g}, at which no half-sample selects "
+                f"feature {name!s}, the one with the largest coefficient at lam = {self.lam_:g}: the clusters differ. "
+                "Compare cv_results_['labels'], or choose lam > 0.",
+                DegenerateDataWarning,
+                stacklevel=3,
+            )
 
     def _refit(
         self,

@@ -55,7 +55,7 @@ class MultiLabelDiffrac(AffineClusterer):
         Directions, in the units of X, and offsets: the values are about +-``weights_[j + 1]`` with and without label j.
     scaled_coef_ : (n_labels, d) array
         Directions per standard deviation of each feature.
-    lower_bound_, upper_bound_, result_, n_iter_, n_features_in_, feature_names_in_
+    support_, groups_used_, lower_bound_, upper_bound_, result_, n_iter_, n_features_in_, feature_names_in_
         As for `DiffracClustering`.
     """
 
@@ -104,7 +104,8 @@ class MultiLabelDiffrac(AffineClusterer):
         k = positive_int(self.n_labels, "n_labels")
         table = self._read_table(X, ensure_min_samples=2)
         data = self._scale(table_array(table))
-        result = self._solve(data.X, "fista")
+        result = self._relax(data.X, "fista")
+        self._store_bounds(result)
         found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=choose_seed(self.random_state))
         self.weights_, self.objective_ = found.weights, found.objective
         self._store_functions(*affine_functions(data.X.array(), result, found.scores), data)

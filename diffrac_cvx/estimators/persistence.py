@@ -127,35 +127,6 @@ class SavedModel:
         return X
 
 
-def extract_model(model: Any, table: Table | None = None) -> SavedModel:
-    """Return the affine functions of a fitted estimator; parameters and errors are those of `save_model`."""
-    from diffrac_cvx.estimators.affine import AffineClusterer
-    from diffrac_cvx.estimators.multi_label import MultiLabelDiffrac
-
-    if not isinstance(model, AffineClusterer):
-        more = "; save its last step, a model of the transformed table" if hasattr(model, "steps") else ""
-        raise ParameterError(f"model is a {type(model).__name__}, which cannot be saved{more}")
-    if not hasattr(model, "coef_"):
-        raise ParameterError("model is not fitted; fit it first")
-    if table is not None and table.options.get("scaling", "none") != "none":
-        raise ParameterError(SCALED_TABLE_ERROR)
-    names = getattr(model, "feature_names_in_", None)
-    schema = None if names is None else TableSchema(tuple(map(str, names)))
-    if table is not None:
-        if len(table.names) != model.n_features_in_:
-            raise ParameterError(
-                f"table has {len(table.names)} features, model has {model.n_features_in_}; pass the table of the fit"
-            )
-        schema = TableSchema.of(table)
-    bounds = {key: getattr(model, f"{key}_", None) for key in BOUND_NAMES}
-    return SavedModel(
-        type(model).__name__, model.coef_, model.intercept_, isinstance(model, MultiLabelDiffrac),
-        getattr(model, "classes_", None), schema,
-        {key: float(value) for key, value in bounds.items() if value is not None and np.isfinite(value)},
-        tuple(map(str, getattr(model, "diagnostics_", ()))),
-    )  # fmt: skip
-
-
 def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> None:
     """Save the affine functions of a fitted estimator as JSON, for `load_model` and ``diffrac-cvx predict``.
 
@@ -180,21 +151,38 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
     OSError
         If the file cannot be written.
     """
-    saved = extract_model(model, table)
-    schema = saved.schema
+    from diffrac_cvx.estimators.affine import AffineClusterer
+    from diffrac_cvx.estimators.multi_label import MultiLabelDiffrac
+
+    if not isinstance(model, AffineClusterer):
+        more = "; save its last step, a model of the transformed table" if hasattr(model, "steps") else ""
+        raise ParameterError(f"model is a {type(model).__name__}, which cannot be saved{more}")
+    if not hasattr(model, "coef_"):
+        raise ParameterError("model is not fitted; fit it first")
+    if table is not None and table.options.get("scaling", "none") != "none":
+        raise ParameterError(SCALED_TABLE_ERROR)
+    names = getattr(model, "feature_names_in_", None)
+    schema = None if names is None else TableSchema(tuple(map(str, names)))
+    if table is not None:
+        if len(table.names) != model.n_features_in_:
+            raise ParameterError(
+                f"table has {len(table.names)} features, model has {model.n_features_in_}; pass the table of the fit"
+            )
+        schema = TableSchema.of(table)
+    bounds = {key: getattr(model, f"{key}_", None) for key in BOUND_NAMES}
     content = {
         "file": FILE_KIND,
         "form": FORMAT_VERSION,
         "version": metadata.version("diffrac-cvx"),
-        "model": saved.model,
-        "n_clusters": saved.n_clusters,
-        "several": saved.is_multilabel,
-        "classes": saved.classes,
+        "model": type(model).__name__,
+        "n_clusters": 2 if np.ndim(model.coef_) == 1 else len(model.coef_),
+        "several": isinstance(model, MultiLabelDiffrac),
+        "classes": getattr(model, "classes_", None),
         "features": None if schema is None else schema.names,
-        "coefficients": saved.coef,
-        "intercept": saved.intercept,
-        "proved": saved.bounds,
-        "diagnostics": saved.diagnostics,
+        "coefficients": model.coef_,
+        "intercept": model.intercept_,
+        "proved": {key: float(value) for key, value in bounds.items() if value is not None and np.isfinite(value)},
+        "diagnostics": list(map(str, getattr(model, "diagnostics_", ()))),
         "means": None if schema is None else schema.means,
         "categories": {} if schema is None else schema.categories,
         "how": {} if schema is None else schema.options,

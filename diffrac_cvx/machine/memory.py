@@ -2,13 +2,10 @@
 
 import contextlib
 import os
-import sys
 
 import numpy as np
 
 from diffrac_cvx.errors import ResourceError
-
-CLEAR_REFS = "/proc/self/clear_refs"
 
 
 def require_memory(bytes_needed: float, what: str, remedy: str, limit: float | None = None) -> None:
@@ -34,26 +31,18 @@ def available_memory() -> float:
 
 
 def resident_memory(which: str, process: int | None = None) -> float:
-    """Return the memory of this process in bytes, current ("VmRSS") or peak ("VmHWM"); only Linux reports both.
+    """Return the current ("VmRSS") or peak memory ("VmHWM") of a process in bytes, NaN if the system is not Linux.
 
-    Elsewhere both are the peak of getrusage, which on Linux starts from that of the parent process.  For another
-    process, given by its ID, the result is NaN if Linux does not report it.
+    By default it is that of this process.
     """
     path = f"/proc/{'self' if process is None else process}/status"
     with contextlib.suppress(OSError, StopIteration, ValueError), open(path) as lines:
         return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith(which))
-    if process is not None:
-        return np.nan
-    try:
-        import resource
-    except ImportError:
-        return np.nan
-    peak = float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    return peak if sys.platform == "darwin" else 1024.0 * peak
+    return np.nan
 
 
 def reset_peak_memory() -> float:
     """Reset the peak memory of this process, if the system supports it, and return the current memory in bytes."""
-    with contextlib.suppress(OSError), open(CLEAR_REFS, "w") as file:
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     return resident_memory("VmRSS")

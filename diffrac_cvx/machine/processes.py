@@ -102,7 +102,6 @@ class Worker:
         self.process: subprocess.Popen[bytes] | None = None
         self.memory_before = np.nan  # memory of the process at the start of the call, in bytes
         self.messages: queue.Queue[Message | None] = queue.Queue()
-        self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.lock = threading.Lock()
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -117,10 +116,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 env={**os.environ, **ONE_THREAD, "PYTHONPATH": path_entries},
             )
-            self.outbox.put(None)
-            self.outbox = queue.SimpleQueue()
             threading.Thread(target=receive_messages, args=(self.process, self.messages), daemon=True).start()
-            threading.Thread(target=send_messages, args=(self.process, self.outbox), daemon=True).start()
         return self.process
 
     def call(
@@ -156,7 +152,8 @@ class Worker:
                 raise StoppedError
             process, self.memory_before = self.start(), np.nan
             try:
-                self.outbox.put(content)  # without waiting: the process may still be starting
+                # without waiting: the process may still be starting
+                threading.Thread(target=send_call, args=(process, content), daemon=True).start()
                 answer = self.wait(stopped, seconds)
             except BaseException:  # a late result must not be mistaken for that of the next call
                 record_child_memory(resident_memory("VmHWM", process.pid) - self.memory_before)
@@ -190,7 +187,6 @@ class Worker:
     def close(self) -> None:
         """Kill the process."""
         if self.process is not None:
-            self.outbox.put(None)
             self.process.kill()
             self.process.wait()
 
@@ -225,14 +221,14 @@ def receive_messages(process: subprocess.Popen[bytes], messages: queue.Queue[Mes
         messages.put(None)
 
 
-def send_messages(process: subprocess.Popen[bytes], outbox: "queue.SimpleQueue[bytes | None]") -> None:
-    """Write outgoing messages to the process until it ends, which `receive_messages` reports, or None is received."""
+def send_call(process: subprocess.Popen[bytes], content: bytes) -> None:
+    """Write a call to the process, unless this has ended, which `receive_messages` reports."""
     assert process.stdin is not None
-    with contextlib.suppress(OSError):
-        while (content := outbox.get()) is not None:
-            write_message(process.stdin, content)
-    with contextlib.suppress(OSError):
-        process.stdin.close()
+    try:
+        write_message(process.stdin, content)
+    except OSError:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
 
 
 # In the worker process

@@ -6,11 +6,10 @@ something is drawn, and no global settings are changed.
 """
 
 from diffrac_cvx.plotting.direction import DirectionDisplay, ProjectionDisplay
-from diffrac_cvx.plotting.path import ChoiceDisplay, PathDisplay
-from diffrac_cvx.plotting.solution import BracketDisplay, SearchDisplay, SpectrumDisplay
+from diffrac_cvx.plotting.path import PathDisplay
+from diffrac_cvx.plotting.solution import BracketDisplay, SpectrumDisplay
 from diffrac_cvx.plotting.structure import StructureDisplay
 
 __all__ = [
-    "BracketDisplay", "ChoiceDisplay", "DirectionDisplay", "PathDisplay",
-    "ProjectionDisplay", "SearchDisplay", "SpectrumDisplay", "StructureDisplay",
+    "BracketDisplay", "DirectionDisplay", "PathDisplay", "ProjectionDisplay", "SpectrumDisplay", "StructureDisplay",
 ]  # fmt: skip

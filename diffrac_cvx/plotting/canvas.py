@@ -72,21 +72,20 @@ def line_style(k: int, given: Mapping[str, Any], **default: Any) -> dict[str, An
     return merge_style({**style, "markersize": 4.0, "linewidth": 1.3, **default}, given)
 
 
-def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT), across: bool = False) -> Any:
-    """Return a tuple of axes: those given, or those of a new figure, stacked with a shared x axis or side by side."""
+def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT)) -> Any:
+    """Return a tuple of axes: those given, or those of a new figure, stacked with a shared x axis."""
     if ax is not None:
         given = tuple(np.ravel(np.array(ax, dtype=object)))
         if len(given) < panels:
             raise ParameterError(f"ax has {len(given)} axes for {panels} panels")
         return given[:panels]
-    shape = (1, panels) if across else (panels, 1)
-    options: dict[str, Any] = {"sharex": not across, "squeeze": False}
+    options: dict[str, Any] = {"sharex": True, "squeeze": False}
     if WITHOUT_PYPLOT.get():
         from matplotlib.figure import Figure
 
-        grid = Figure(figsize=size, layout="constrained").subplots(*shape, **options)
+        grid = Figure(figsize=size, layout="constrained").subplots(panels, 1, **options)
     else:
-        _, grid = pyplot().subplots(*shape, figsize=size, layout="constrained", **options)
+        _, grid = pyplot().subplots(panels, 1, figsize=size, layout="constrained", **options)
     for axes in grid.flat:
         axes.spines[["top", "right"]].set_visible(False)
     return tuple(grid.flat)
@@ -112,12 +111,10 @@ class Display:
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self.axes_
 
-    def _open_panels(
-        self, ax: Any, asked: Sequence[str], labels: Mapping[str, str], across: bool = False
-    ) -> Iterator[tuple[str, Axes]]:
+    def _open_panels(self, ax: Any, asked: Sequence[str], labels: Mapping[str, str]) -> Iterator[tuple[str, Axes]]:
         """Yield the requested panels with their axes, after labelling the y axis."""
-        size = (1.0 + 3.2 * len(asked), 3.2) if across else (WIDTH, 1.2 + 1.9 * len(asked))
-        for name, axes in zip(asked, self._open(ax, len(asked), size=size, across=across), strict=True):
+        size = WIDTH, 1.2 + 1.9 * len(asked)
+        for name, axes in zip(asked, self._open(ax, len(asked), size=size), strict=True):
             axes.set_ylabel(labels[name])
             yield name, axes
 

@@ -36,15 +36,11 @@ class DirectionDisplay(canvas.Display):
     ----------
     shown_ : (k,) array of int
         Indices of the features drawn, in drawing order.
-    bars_ : BarContainer or None
-    stems_, heads_ : LineCollection and two Line2D, or None
-        Stems, and their heads inside and outside the support.
+    bars_ : BarContainer
     """
 
     shown_: npt.NDArray[np.intp]
     bars_: Any
-    stems_: Any
-    heads_: Any
 
     def __init__(
         self,
@@ -57,7 +53,6 @@ class DirectionDisplay(canvas.Display):
         self.coefficients = as_matrix(np.reshape(coefficients, (-1, 1)), "coefficients")[:, 0]
         self.feature_names = canvas.as_feature_names(feature_names, len(self.coefficients))
         self.per_deviation = per_deviation
-        self._axis_label = canvas.PER_DEVIATION if per_deviation else "coefficient $v_j$"
         self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
         if self.support.shape != self.coefficients.shape:
             raise DataError(f"support has shape {self.support.shape} for {len(self.coefficients)} features")
@@ -112,37 +107,23 @@ class DirectionDisplay(canvas.Display):
         coefficients = estimator.coef_ if scaled is None else scaled
         return cls(np.atleast_2d(coefficients)[output], names, per_deviation=scaled is not None)
 
-    def plot(
-        self, ax: canvas.Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 20, **kwargs: Any
-    ) -> Self:
-        """Draw the coefficients as named bars, or as stems over the feature index.
+    def plot(self, ax: canvas.Axes | None = None, *, order: str = "size", most: int = 20, **kwargs: Any) -> Self:
+        """Draw the coefficients as named horizontal bars.
 
         Parameters
         ----------
         ax : Axes, optional
             By default those of a new figure.
-        kind : {"bar", "stem"}
-            Horizontal bars with names, or stems of all features, for many features.
         order : {"size", "given"}
             Order of the bars: by decreasing size, or that of the features.
         most : int
             Maximum number of bars; the largest are drawn.
         **kwargs
-            Passed to ``Axes.barh`` or ``Axes.vlines``.
+            Passed to ``Axes.barh``.
         """
-        one_of(kind, "kind", ("bar", "stem"))
         one_of(order, "order", ("size", "given"))
-        self.bars_ = self.stems_ = self.heads_ = None
-        if kind == "stem":
-            self.shown_ = np.arange(len(self.coefficients))
-            self._stems(ax, kwargs)
-        else:
-            largest = np.argsort(-np.abs(self.coefficients), kind="stable")[: positive_int(most, "most")]
-            self.shown_ = largest if order == "size" else np.sort(largest)
-            self._bars(ax, kwargs)
-        return self
-
-    def _bars(self, ax: canvas.Axes | None, kwargs: dict[str, Any]) -> None:
+        largest = np.argsort(-np.abs(self.coefficients), kind="stable")[: positive_int(most, "most")]
+        self.shown_ = largest if order == "size" else np.sort(largest)
         count = len(self.shown_)
         (ax,) = self._open(ax, size=(canvas.WIDTH, 0.8 + 0.22 * max(count, 4)))
         style = {"color": np.where(self.support[self.shown_], canvas.ACCENT, canvas.PALE).tolist()}
@@ -150,21 +131,10 @@ class DirectionDisplay(canvas.Display):
         ax.set_yticks(np.arange(count), [canvas.format_name(self.feature_names[j]) for j in self.shown_])
         ax.set_ylim(count - 0.4, -0.6)
         ax.axvline(0.0, color=canvas.GRAY, linewidth=0.8)
-        ax.set_xlabel(self._axis_label)
+        ax.set_xlabel(canvas.PER_DEVIATION if self.per_deviation else "coefficient $v_j$")
         if count < len(self.coefficients):
             ax.set_ylabel(f"{count} largest of {len(self.coefficients)} features")
-
-    def _stems(self, ax: canvas.Axes | None, kwargs: dict[str, Any]) -> None:
-        (ax,) = self._open(ax)
-        v, inside = self.coefficients, self.support
-        style = {"color": np.where(inside, canvas.ACCENT, canvas.PALE).tolist(), "linewidth": 1.0}
-        self.stems_ = ax.vlines(self.shown_, 0.0, v, **canvas.merge_style(style, kwargs))
-        (outer,) = ax.plot(self.shown_[~inside], v[~inside], "o", color=canvas.PALE, markersize=2.0)
-        (inner,) = ax.plot(self.shown_[inside], v[inside], "o", color=canvas.ACCENT, markersize=4.0)
-        self.heads_ = (inner, outer)
-        ax.axhline(0.0, color=canvas.GRAY, linewidth=0.8)
-        ax.set_xlabel("feature index $j$ (from 0)")
-        ax.set_ylabel(self._axis_label)
+        return self
 
 
 class ProjectionDisplay(canvas.Display):

@@ -1,18 +1,14 @@
-"""Displays along a grid: regularisation paths and parameter selection."""
+"""Display of a regularisation path."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.paths import RegularizationPath, lambda_path, nu_path
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.paths import RegularizationPath
 from diffrac_cvx.plotting import canvas
-from diffrac_cvx.points.checks import Array
-from diffrac_cvx.problem.feature_groups import FeatureGroups
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 
 VISIBLE_FRACTION = 0.01  # of the largest coefficient; smaller ones lie on the axis and are not named
 PARAMETER_SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$"}
@@ -25,27 +21,6 @@ PANEL_LABELS = {
     "seconds": "time (seconds)",
     "groups": r"group norm $\|v_g\|_2$",
 }
-CRITERION_LABELS = {
-    "consensus": "consensus",
-    "stability": "stability",
-    "separation": "separation",
-    "eigenvalue_ratio": r"$-\lambda_2 / \lambda_1$ of $Y$",
-    "label_gap": r"$-$ label gap",
-}
-CHOICE_STYLE: dict[str, Any] = {
-    "marker": "*",
-    "markersize": 13.0,
-    "color": canvas.ACCENT,
-    "linestyle": "none",
-    "zorder": 4,
-}
-WARNING_STYLE: dict[str, Any] = {
-    "marker": "x",
-    "markersize": 6.0,
-    "color": canvas.GRAY,
-    "linestyle": "none",
-    "zorder": 3,
-}
 
 
 class PathDisplay(canvas.Display):
@@ -54,12 +29,10 @@ class PathDisplay(canvas.Display):
     Parameters
     ----------
     path : RegularizationPath
-        Result of `nu_path` or `lambda_path`.
+        Result of `nu_path` or `lambda_path`.  If it has standard deviations of the features, coefficients are drawn per
+        standard deviation, and so are comparable.
     feature_names : (d,) array of str, optional
         By default x0, x1, ...
-    deviations : (d,) array, optional
-        Standard deviation of each feature, by default from the path: coefficients are drawn per standard deviation, and
-        so are comparable.  They are drawn unscaled if neither is given.
 
     Attributes
     ----------
@@ -75,40 +48,9 @@ class PathDisplay(canvas.Display):
     fill_: Any
     texts_: list[Any]
 
-    def __init__(
-        self,
-        path: RegularizationPath,
-        feature_names: npt.ArrayLike | None = None,
-        deviations: npt.ArrayLike | None = None,
-    ) -> None:
+    def __init__(self, path: RegularizationPath, feature_names: npt.ArrayLike | None = None) -> None:
         self.path = path
-        deviations = path.deviations if deviations is None else deviations
-        d = path.directions.shape[1]
-        self.feature_names = canvas.as_feature_names(feature_names, d)
-        self.per_deviation = deviations is not None
-        self.deviations = np.ones(d) if deviations is None else np.asarray(deviations, dtype=float)
-        if self.deviations.shape != (d,):
-            raise DataError(f"deviations has shape {self.deviations.shape} for {d} features")
-
-    @classmethod
-    def from_nu(
-        cls,
-        X: npt.ArrayLike,
-        nus: npt.ArrayLike,
-        penalty: Penalty = NO_PENALTY,
-        *,
-        feature_names: npt.ArrayLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Return the display of a path over nu; the other arguments and the errors are those of `nu_path`."""
-        return cls(nu_path(X, nus, penalty, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
-
-    @classmethod
-    def from_lambda(
-        cls, X: npt.ArrayLike, lams: npt.ArrayLike, *, feature_names: npt.ArrayLike | None = None, **options: Any
-    ) -> Self:
-        """Return the display of a path over lambda; the other arguments and the errors are those of `lambda_path`."""
-        return cls(lambda_path(X, lams, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
+        self.feature_names = canvas.as_feature_names(feature_names, path.directions.shape[1])
 
     def plot(
         self, ax: Any = None, *, panels: Sequence[str] | str | None = None, labeled: int = 6, **kwargs: Any
@@ -145,7 +87,7 @@ class PathDisplay(canvas.Display):
                 "the path has no groups. Pass groups to lambda_path, or a penalty with groups to nu_path"
             )
         self.lines_, self.texts_, self.fill_ = {}, [], None
-        labels = PANEL_LABELS | ({"coefficients": canvas.PER_DEVIATION} if self.per_deviation else {})
+        labels = PANEL_LABELS | ({"coefficients": canvas.PER_DEVIATION} if self.path.deviations is not None else {})
         for name, axes in self._open_panels(ax, asked, labels):
             canvas.scale_x(axes, self.path.parameter)
             if self.path.name == "lambda" and not axes.xaxis_inverted():
@@ -158,9 +100,17 @@ class PathDisplay(canvas.Display):
         return self
 
     def _coefficients(self, ax: canvas.Axes, name: str, labeled: int, kwargs: dict[str, Any]) -> None:
-        V, at, titles = self.path.directions * self.deviations, self.path.parameter, self.feature_names
+        deviations = 1.0 if self.path.deviations is None else self.path.deviations
+        V, at, titles = self.path.directions * deviations, self.path.parameter, self.feature_names
         if name == "groups":
-            V, titles = replace(self.path, deviations=self.deviations).group_norms, group_titles(self.path.groups)
+            groups = self.path.groups
+            V, titles = (
+                self.path.group_norms,
+                [
+                    title if size == 1 else f"{title} ({size} columns)"
+                    for title, size in zip(groups.names, groups.sizes, strict=True)
+                ],
+            )
         size = np.abs(V).max(axis=0)
         largest = np.argsort(-size, kind="stable")[: min(labeled, len(canvas.STYLES))]
         named = largest[size[largest] > VISIBLE_FRACTION * size.max()].tolist()
@@ -182,85 +132,3 @@ class PathDisplay(canvas.Display):
             self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=canvas.SECONDARY, alpha=0.2, lw=0)
         if name in ("error", "imbalance", "eigenvalue_ratio"):
             ax.set_ylim(-0.04, 1.04)
-
-
-def group_titles(groups: FeatureGroups) -> list[str]:
-    """Return the names of groups, with the number of columns if there are several."""
-    return [
-        name if size == 1 else f"{name} ({size} columns)" for name, size in zip(groups.names, groups.sizes, strict=True)
-    ]
-
-
-class ChoiceDisplay(canvas.Display):
-    """Display of the selection criteria over the ridge, one line for each lam and nu, with a star at the selection.
-
-    A cross marks a setting with a warning, which is selected only if all settings have one.
-
-    Parameters
-    ----------
-    results : mapping
-        ``cv_results_`` of a `DiffracClusteringCV`.
-    best : int
-        Index of the selected setting, ``best_index_``.
-
-    Attributes
-    ----------
-    lines_ : dict of str to list of Line2D
-        Lines by panel: one for each pair of nu and lam, from the largest.
-    marks_ : dict of str to Line2D
-        Stars by panel.
-    """
-
-    def __init__(self, results: Mapping[str, Any], best: int) -> None:
-        self.results, self.best = results, best
-
-    @classmethod
-    def from_estimator(cls, model: Any) -> Self:
-        """Return the display of a fitted `DiffracClusteringCV`."""
-        return cls(model.cv_results_, model.best_index_)
-
-    def plot(self, ax: Any = None, *, panels: Sequence[str] | str | None = None, **kwargs: Any) -> Self:
-        """Draw the panels.
-
-        Parameters
-        ----------
-        ax : Axes, or a sequence of them, optional
-            One for each panel.  By default those of a new figure, one above the other.
-        panels : str or sequence of str, optional
-            Panels among "consensus", "stability", "separation", "eigenvalue_ratio" and "label_gap"; by default the
-            first two, or as many as there are axes.
-        **kwargs
-            Passed to ``Axes.plot``.
-
-        Raises
-        ------
-        ParameterError
-            If a panel is unknown.
-        """
-        self.lines_: dict[str, list[Any]] = {}
-        self.marks_: dict[str, Any] = {}
-        ridges = np.asarray(self.results["param_ridge"])
-        for name, axes in self._open_panels(ax, canvas.panels_for(ax, panels, CRITERION_LABELS), CRITERION_LABELS):
-            if ridges.min() > 0.0:
-                axes.set_xscale("log")
-            else:
-                canvas.scale_x(axes, ridges)
-            self._draw(axes, name, np.asarray(self.results[name]), ridges, kwargs)
-            self._label_x(ax, axes, "ridge")
-        self.ax_.legend(frameon=False, fontsize=7.5, loc="best")
-        return self
-
-    def _draw(self, ax: canvas.Axes, name: str, score: Array, ridges: Array, kwargs: Mapping[str, Any]) -> None:
-        """Draw the lines and marks of one criterion."""
-        nus, lams = (np.asarray(self.results[f"param_{key}"]) for key in ("nu", "lam"))
-        pairs = sorted(set(zip(nus.tolist(), lams.tolist(), strict=True)), reverse=True)
-        self.lines_[name] = []
-        for k, (nu, lam) in enumerate(pairs):
-            rows = np.flatnonzero((nus == nu) & (lams == lam))
-            rows = rows[np.argsort(ridges[rows])]
-            label = f"$\\lambda$ = {lam:g}" + (f", $\\nu$ = {nu:g}" if len(set(nus.tolist())) > 1 else "")
-            self.lines_[name] += ax.plot(ridges[rows], score[rows], label=label, **canvas.line_style(k, kwargs))
-        bad = np.flatnonzero([len(kinds) > 0 for kinds in self.results["diagnostics"]])
-        if len(bad):
-            ax.plot(ridges[bad], score[bad], label="warning", **canvas.merge_style(WARNING_STYLE, kwargs))
-        (self.marks_[name],) = ax.plot(ridges[self.best], score[self.best], label="selected", **CHOICE_STYLE)

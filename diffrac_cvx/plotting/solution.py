@@ -1,4 +1,4 @@
-"""Displays of results: certified bounds over time, for solvers and the label search, and spectra of Y and V."""
+"""Displays of results: certified bounds over time, of solvers and the label search, and spectra of Y and V."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import GRAY, Axes, Display, line_style, scale_x, short_legend
+from diffrac_cvx.plotting.canvas import Axes, Display, line_style, scale_x, short_legend
 from diffrac_cvx.points.checks import Array, one_of
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import EPS
@@ -64,10 +64,32 @@ class BracketDisplay(Display):
         ]
         return cls(histories, [result.solver for result in results] if names is None else names)
 
+    @classmethod
+    def from_search(cls, *searches: OptimalLabels, names: Sequence[str] | None = None) -> Self:
+        """Return the display of `optimal_labels` results; the last bounds are the returned, rounding-safe ones.
+
+        Parameters
+        ----------
+        *searches : OptimalLabels
+        names : sequence of str, optional
+            Names of the searches, by default their numbers of relaxations.
+
+        Raises
+        ------
+        DataError
+            If there are no results, or if the number of names differs.
+        """
+        histories = [
+            [Progress(k, *bounds) for k, bounds in enumerate((*found.history, (found.seconds, *found.bracket)))]
+            for found in searches
+        ]
+        return cls(histories, [f"{found.n_nodes} relaxations" for found in searches] if names is None else names)
+
     def plot(self, ax: Axes | None = None, *, against: str = "iteration", gap: bool = False, **kwargs: Any) -> Self:
         """Draw lower and upper bounds, or their difference on a logarithmic axis.
 
-        A bound holds until the next one is certified, so the lines are steps.
+        A bound holds until the next one is certified, so the lines are steps.  The axis of seconds is logarithmic if it
+        spans a factor of twenty.
 
         Parameters
         ----------
@@ -98,66 +120,11 @@ class BracketDisplay(Display):
             self.fills_.append(ax.fill_between(x, lower, upper, step="post", color=style["color"], alpha=0.12, lw=0))
         if gap:
             ax.set_yscale("log")
+        if against == "seconds":
+            scale_x(ax, np.concatenate([history[:, column] for history in self.histories]))
         ax.set_xlabel(against)
         ax.set_ylabel("certified gap" if gap else "certified bounds on the optimum")
         self.legend_ = short_legend(ax, self.gap_lines_ if gap else self.upper_lines_, fontsize="small")
-        return self
-
-
-class SearchDisplay(Display):
-    """Display of the bounds of the branch-and-bound search for optimal labels over time.
-
-    Parameters
-    ----------
-    history : sequence of (seconds, lower, upper)
-        Bounds, oldest first.
-    root : float
-        Lower bound of the root relaxation.
-    nodes : int
-        Number of relaxations solved.
-
-    Attributes
-    ----------
-    upper_line_, lower_line_, root_line_ : Line2D
-    fill_ : artist
-        Band between the lower and upper bounds.
-    legend_ : Legend
-        Legend with the number of relaxations as its title.
-    """
-
-    def __init__(self, history: Sequence[tuple[float, float, float]], root: float, nodes: int) -> None:
-        if not len(history):
-            raise DataError("SearchDisplay needs at least one history entry")
-        self.history = np.array(history, dtype=float)
-        self.root, self.nodes = root, nodes
-
-    @classmethod
-    def from_search(cls, found: OptimalLabels) -> Self:
-        """Return the display of an `optimal_labels` result; the last bounds are the returned, rounding-safe ones."""
-        return cls([*found.history, (found.seconds, *found.bracket)], found.root_bound, found.n_nodes)
-
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw lower and upper bounds as steps, on a logarithmic time axis if it spans a factor of twenty.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            By default those of a new figure.
-        **kwargs
-            Passed to ``Axes.plot``.
-        """
-        (ax,) = self._open(ax)
-        seconds, lower, upper = self.history.T
-        styles = [line_style(k, kwargs, markersize=0.0, linestyle="-", drawstyle="steps-post") for k in (1, 0)]
-        (self.upper_line_,) = ax.plot(seconds, upper, **{"label": "best labels so far", **styles[0]})
-        (self.lower_line_,) = ax.plot(seconds, lower, **{"label": "certified lower bound", **styles[1]})
-        self.root_line_ = ax.axhline(self.root, color=GRAY, ls=":", lw=1.2, label="bound of the root relaxation")
-        self.fill_ = ax.fill_between(seconds, lower, upper, step="post", color=styles[1]["color"], alpha=0.12, lw=0)
-        scale_x(ax, seconds)
-        ax.set_xlabel("time (seconds)")
-        ax.set_ylabel("objective value, Eq. (9)")
-        drawn = [self.upper_line_, self.lower_line_, self.root_line_]
-        self.legend_ = short_legend(ax, drawn, title=f"{self.nodes} relaxations", fontsize="small")
         return self
 
 

@@ -20,6 +20,7 @@ from diffrac_cvx.points.linear_algebra import (
     scale_by_sqrt_weights,
     scale_by_weights,
 )
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
@@ -150,7 +151,7 @@ class AffineScores(NamedTuple):
     coef: Array
     intercept: Array
 
-    def of(self, X: Array) -> Array:
+    def of(self, X: Array | Points) -> Array:
         """Return the values of the decision functions, (n, K)."""
         return np.asarray(X @ self.coef.T + self.intercept)
 

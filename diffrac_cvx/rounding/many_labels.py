@@ -89,7 +89,7 @@ def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Gen
     DataError, ParameterError
         If F is not a finite matrix, or k, n_init or rng is invalid.
     """
-    return _fit_best(F, k, n_init, rng).labels
+    return fit_label_mixture(F, k, n_init=n_init, rng=rng).labels
 
 
 def fit_label_mixture(
@@ -99,10 +99,6 @@ def fit_label_mixture(
 
     Parameters, warnings and errors are those of procrustes.
     """
-    return _fit_best(F, k, n_init, rng)
-
-
-def _fit_best(F: npt.ArrayLike, k: int, n_init: int, rng: np.random.Generator | int) -> LabelMixture:
     F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), positive_int(n_init, "n_init")
     if k > len(F):
         raise ParameterError(f"k = {k} is more than the {len(F)} points; reduce k")

@@ -47,13 +47,13 @@ for name, labels in others.items():
 # violated, inequalities on five and seven points are added. With them the relaxation of most real tables has the labels as its
 # solution, so that nothing is left to branch on.
 #
-# ``found.history`` holds the bounds over time, and `plotting.SearchDisplay` draws them. Three data sets at the ridge 0.3:
+# ``found.history`` holds the bounds over time, and `plotting.BracketDisplay` draws them. Three data sets at the ridge 0.3:
 
 figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
 for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=True):
     table = dc.datasets.load(name, scaling="standardize")[0]
     search = dc.optimal_labels(table, ridge=0.3, tol=1e-4, time_limit=20)
-    dc.plotting.SearchDisplay.from_search(search).plot(ax).ax_.set_title(name)
+    dc.plotting.BracketDisplay.from_search(search).plot(ax, against="seconds").ax_.set_title(name)
     print(f"{name}: {search}")
 
 # %%

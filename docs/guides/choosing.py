@@ -23,11 +23,9 @@ the labels, beyond chance. `DiffracClusteringCV` departs from the defaults only 
 It is useful if there are many points for the number of features (*no ridge*, below), and to select the number of clusters.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.plotting import ChoiceDisplay
 
 X, y = dc.datasets.load("heart")  # y is used for evaluation only
 model = dc.DiffracClusteringCV(n_resamples=4, random_state=0).fit(X)
@@ -56,12 +54,6 @@ for i in np.argsort(table["rank_score"]):
     print("lambda {param_lam:<5g} ridge {param_ridge:<4g}".format(**row), end=" ")
     print("separation {separation:.2f}  stability {stability:.2f}".format(**row), end="  ")
     print("of one column {column_share:.2f}  gain {gain:+.2f}".format(**row))
-
-# %%
-# A plot of the separation and the stability; a star marks the selected setting.
-
-ChoiceDisplay.from_estimator(model).plot(panels=["separation", "stability"])
-plt.show()
 
 # %%
 # ``selection_frequencies_`` is the fraction of the half-samples in which each feature is selected: for ``lam_`` if it is positive,

@@ -8,13 +8,12 @@ display, and the artists are attributes. They need matplotlib and do not change 
 ============================ ============================================================ ======================
 display                      shows                                                        from
 ============================ ============================================================ ======================
-`plotting.BracketDisplay`    certified bounds over time                                   results
-`plotting.SearchDisplay`     bounds of the search for optimal labels over time            `optimal_labels`
+`plotting.BracketDisplay`    certified bounds over time                                   results, `optimal_labels`
 `plotting.SpectrumDisplay`   eigenvalues of Y and V                                       a result
 `plotting.StructureDisplay`  scores of rows that did not choose the direction of a split  `structure_test`
 `plotting.DirectionDisplay`  coefficients of the direction                                a result, an estimator
 `plotting.ProjectionDisplay` labels along the direction                                   labels, an estimator
-`plotting.PathDisplay`       coefficients, value and error along nu or lambda             data, a path
+`plotting.PathDisplay`       coefficients, value and error along nu or lambda             a path
 ============================ ============================================================ ======================
 
 One solution

@@ -91,5 +91,5 @@ assert abs(values["offset with nu / (1 - nu), as printed"] - right[0]) > 1e-2
 # Coefficients of the direction over lambda, with the value and its certified bounds. The penalty
 # removes one of the two features of the direction long before the other.
 
-PathDisplay.from_lambda(X, np.logspace(-3, 0.5, 25)).plot()
+PathDisplay(dc.paths.lambda_path(X, np.logspace(-3, 0.5, 25))).plot()
 plt.show()

@@ -119,27 +119,6 @@ def test_what_is_no_seed_is_refused(name, rng):
 
 
 @pytest.mark.parametrize(
-    ("method", "arguments", "named"),
-    [
-        *((method, {"n_init": 0}, "n_init") for method in (alternating_optimization, kmeans_whitened, cure)),
-        *((method, {"max_iter": 0.5}, "max_iter") for method in (alternating_optimization, kmeans_whitened, cure)),
-        (kmeans_standardized, {"n_init": 0}, "n_init"),
-        (gaussian_mixture, {"n_init": 0}, "n_init"),
-        (baselines.sparse_kmeans, {"bound": 0.9}, "bound"),
-        (baselines.sparse_kmeans, {"n_init": 0}, "n_init"),
-        (baselines.sparse_component, {"bound": np.inf}, "bound"),
-        (baselines.ifpca, {"features": 0}, "features"),
-        (baselines.ifpca, {"features": 5}, "features = 5 exceeds the 4 columns"),
-        (baselines.two_valued_component, {"criterion": "skewness"}, "criterion"),
-        (baselines.two_valued_component, {"components": 0}, "components"),
-    ],
-)
-def test_a_parameter_out_of_range_is_refused(method, arguments, named):
-    with pytest.raises(ParameterError, match=named):
-        method(np.eye(4), rng=0, **arguments)
-
-
-@pytest.mark.parametrize(
     ("name", "n", "d", "sparsity"),
     [
         ("alternating_optimization", 300, 3, 3),

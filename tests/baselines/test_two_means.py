@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from oracles import labelings
 
-from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.metrics import separation, squared_correlation
 from diffrac_cvx.rounding import kmeans_1d, refine
 
@@ -37,12 +36,6 @@ def test_equal_values_are_in_one_cluster():
 def test_two_means_ignores_the_unit_and_the_origin(scale, offset):
     x = np.concatenate([np.arange(5.0), 20 + np.arange(3.0)])
     np.testing.assert_array_equal(kmeans_1d(scale * x + offset), [1, 1, 1, 1, 1, -1, -1, -1])
-
-
-@pytest.mark.parametrize("values", [np.ones((2, 2)), [1.0, np.nan], [1.0, np.inf], [], 3.0, ["a", "b"]])
-def test_two_means_refuses_what_is_not_a_vector_of_numbers(values):
-    with pytest.raises(DataError, match="values"):
-        kmeans_1d(values)
 
 
 # Refinement
@@ -96,11 +89,3 @@ def test_refinement_leaves_its_input_alone():
     refine(X, y)[:] = 0.0
     np.testing.assert_array_equal(X, copies[0])
     np.testing.assert_array_equal(y, copies[1])
-
-
-@pytest.mark.parametrize("y", [[1, -1], [1, 0, 1], [[1, -1, 1]]])
-def test_refinement_refuses_labels_that_do_not_fit_and_no_rounds(y):
-    with pytest.raises(DataError, match="y "):
-        refine(np.eye(3), y)
-    with pytest.raises(ParameterError, match="max_iter"):
-        refine(np.eye(3), [1, -1, 1], max_iter=0)

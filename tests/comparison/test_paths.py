@@ -1,14 +1,11 @@
 """Paths over nu and lambda."""
 
-from functools import partial
-
 import numpy as np
 import oracles
 import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths
-from diffrac_cvx.points import reading
 
 ROUNDING = 1e-9
 TOL = 1e-5
@@ -111,15 +108,6 @@ def test_a_path_takes_fewer_steps_than_cold_solves(monkeypatch):
 # Directions
 
 
-def test_the_leading_direction_is_the_best_approximation_of_rank_one(noisy):
-    root = np.random.default_rng(0).standard_normal((3, 3))
-    V = root @ root.T
-    values, vectors = np.linalg.eigh(noisy @ V @ noisy.T)
-    best = values[-1] * np.outer(vectors[:, -1], vectors[:, -1])
-    score = noisy @ paths.leading_direction(noisy + 7.0, V)
-    np.testing.assert_allclose(np.outer(score, score), best, atol=1e-10)
-
-
 def test_the_leading_direction_does_not_depend_on_the_units(noisy):
     root, units = np.random.default_rng(1).standard_normal((3, 3)), np.array([1e-6, 1.0, 1e5])
     V = root @ root.T
@@ -133,13 +121,6 @@ def test_the_direction_of_rank_one_is_its_vector_without_the_offset(noisy):
     V = np.eye(4)
     V[3, 3] = V[0, 3] = V[3, 0] = 5.0
     np.testing.assert_array_equal(paths.leading_direction(noisy, V), paths.leading_direction(noisy, np.eye(3)))
-
-
-def test_a_result_in_labels_alone_has_the_direction_of_least_squares():
-    X, _ = one_sparse()
-    result = dc.solve(dc.penalized_nu(X), "CLARABEL")
-    np.testing.assert_allclose(paths.leading_direction(X, result), np.eye(5)[0], atol=2e-3)
-    assert np.abs(paths.leading_direction(X, dc.solve(dc.constrained_alpha(X, 1.0)))).max() == 0.0
 
 
 def test_directions_follow_each_other_with_the_largest_entry_positive(planted):
@@ -159,38 +140,3 @@ def test_signs_follow_through_a_turn_of_the_direction():
     entry = dict.fromkeys(("value", "lower", "upper", "eigenvalue_ratio", "imbalance", "error", "seconds"), 0.0)
     path = recorder.path("nu", angles, [{**entry, "directions": row, "diagnostics": ()} for row in rows])
     np.testing.assert_allclose(path.directions, -spun, atol=1e-12)  # the last entry is the largest, and negative
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        partial(paths.nu_path, nus=[0.2, 1.0]),
-        partial(paths.lambda_path, lams=[0.01, 0.1]),
-    ],
-)
-def test_a_path_checks_and_centers_its_table_once(noisy, monkeypatch, path):
-    tables, centered_data = [], reading.centered_data
-    monkeypatch.setattr(reading, "centered_data", lambda X, **options: tables.append(X) or centered_data(X, **options))
-    path(noisy)
-    assert len(tables) == 1
-
-
-# What is refused
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda X, y: paths.nu_path(X, [0.5, 1.5]), dc.ParameterError, "nus = 1.5 is outside"),
-        (lambda X, y: paths.nu_path(X, []), dc.ParameterError, "nus has shape"),
-        (lambda X, y: paths.nu_path(X, 0.5), dc.ParameterError, "nus has shape"),
-        (lambda X, y: paths.lambda_path(X, [-1.0]), dc.ParameterError, "lams = -1 must not be negative"),
-        (lambda X, y: paths.nu_path(X, [np.nan]), dc.ParameterError, "nus = .*nan.* must be a finite"),
-        (lambda X, y: paths.nu_path(X, [1.0], y=y[:-1]), dc.DataError, "y has 59 labels for 60 points"),
-        (lambda X, y: paths.nu_path(X, [1.0], start=None), TypeError, "start"),
-        (lambda X, y: paths.leading_direction(X, np.eye(3)), dc.DataError, r"V has shape \(3, 3\)"),
-    ],
-)
-def test_bad_input_is_named(planted, call, error, message):
-    with pytest.raises(error, match=message):
-        call(planted.X, planted.y)

@@ -10,8 +10,8 @@ import diffrac_cvx as dc
 from diffrac_cvx.estimators.choice import (
     SELECTION_CRITERIA,
     SEPARATION_MARGIN,
+    GridSetting,
     draw_half_samples,
-    find_best,
     list_settings,
     max_column_r2,
     pairwise_adjusted_rand,
@@ -19,7 +19,6 @@ from diffrac_cvx.estimators.choice import (
     rank,
 )
 from diffrac_cvx.estimators.clustering_cv import default_grid
-from diffrac_cvx.plotting import ChoiceDisplay
 from experiments.choice import sets
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -64,11 +63,6 @@ def test_the_agreements_are_scikit_learns_but_for_single_clusters():
     np.testing.assert_allclose(pairwise_adjusted_rand(several), expected, atol=1e-12)
     labels[2] = 1.0
     assert (pairwise_adjusted_rand(labels)[2] == 0.0).all()
-
-
-def test_independent_splits_agree_by_chance_only():
-    labels = np.random.default_rng(1).choice([-1.0, 1.0], size=(40, 200))
-    assert abs(pairwise_adjusted_rand(labels)[np.triu_indices(40, 1)].mean()) < 0.005
 
 
 @pytest.mark.parametrize("n", [4, 9])
@@ -154,7 +148,6 @@ def test_a_score_that_was_not_measured_does_not_win_and_of_equal_ones_the_more_s
     scores, usable = np.array([np.nan, 0.2, 0.9, 0.5]), np.array([True, True, False, True])
     ranks = rank(scores, usable, np.zeros(4))
     np.testing.assert_array_equal(ranks, [3, 2, 4, 1])
-    assert find_best({"rank_score": ranks}) == 3
     ranks = rank(np.array([0.5, 0.5, 0.4]), np.array([True, True, True]), np.array([0.2, 0.3, 0.9]))
     np.testing.assert_array_equal(ranks, [2, 1, 3])
 
@@ -174,6 +167,20 @@ def test_where_lam_is_0_the_frequencies_are_of_the_best_positive_lam(planted):
     np.testing.assert_array_equal(model.selection_frequencies_, table["selection_frequencies"][row])
 
 
+def test_a_first_feature_that_no_half_sample_selects_is_warned_of():
+    model = dc.DiffracClusteringCV()
+    model.n_features_in_, model.best_index_ = 2, 0
+    model.cv_results_ = {
+        "params": [{}, {}], "mean_score": [0.0, -1.0], "param_n_clusters": np.array([2, 2]),
+        "param_lam": np.array([0.0, 0.1]), "param_ridge": np.full(2, 0.3), "param_nu": np.ones(2),
+        "rank_score": np.array([1, 2]), "coef": np.array([[1.0, -2.0], [1.0, 0.0]]),
+        "selection_frequencies": np.array([[1.0, 1.0], [1.0, 0.0]]),
+    }  # fmt: skip
+    with pytest.warns(dc.DegenerateDataWarning, match="at which no half-sample selects feature 1, the one"):
+        model._store_choice(GridSetting(0.0, 0.3, 1.0))
+    np.testing.assert_array_equal(model.selection_frequencies_, [1.0, 0.0])
+
+
 @pytest.mark.slow
 def test_processes_do_not_change_the_table(planted, model):
     table = dc.DiffracClusteringCV(**SMALL, n_jobs=2).fit(planted.X).cv_results_
@@ -189,17 +196,6 @@ def test_a_time_limit_leaves_settings_out_and_a_choice_is_made_all_the_same(plan
     assert np.isnan(table["stability"]).all()
     np.testing.assert_array_equal(table["mean_score"], table["consensus"])
     assert set(model.predict(planted.X)) <= {0, 1}
-
-
-def test_the_display_marks_the_choice_and_the_settings_that_are_no_answer(planted):
-    model = dc.DiffracClusteringCV(lams=(0.0, 1e6), ridges=(0.1, 1.0), n_resamples=2, random_state=0).fit(planted.X)
-    display = ChoiceDisplay.from_estimator(model).plot(panels=["consensus", "stability", "label_gap"])
-    assert len(display.axes_) == 3
-    for name, mark in display.marks_.items():
-        assert mark.get_xdata() == pytest.approx([model.ridge_])
-        assert mark.get_ydata() == pytest.approx([model.cv_results_[name][model.best_index_]])
-    assert len(display.lines_["consensus"]) == 2
-    assert "warning" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
 
 # The default criterion
@@ -324,15 +320,6 @@ def test_the_number_of_clusters_is_chosen_by_the_estimator_as_by_the_search():
     assert model.n_clusters_ == fixed.n_clusters_ == 3
     np.testing.assert_array_equal(model.labels_, fixed.labels_)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
-    with pytest.raises(dc.ParameterError, match="needs at least 6 points, not 5"):
-        dc.DiffracClustering(n_clusters="auto").fit(X[:5])
-    for wrong in (
-        {"n_clusters": "many"},
-        {"n_clusters": "auto", "nonnegative": [0]},
-        {"n_clusters": "auto", "prove": True},
-    ):
-        with pytest.raises(dc.ParameterError, match="n_clusters"):
-            dc.DiffracClustering(**wrong).fit(X)
 
 
 def test_the_fit_of_the_chosen_setting_satisfies_the_constraints():
@@ -342,5 +329,3 @@ def test_the_fit_of_the_chosen_setting_satisfies_the_constraints():
     known = dc.Constraints(must_link=[(i, j)])
     tied = dc.DiffracClusteringCV(ridges=(0.3,), n_resamples=2, random_state=0).fit(X, constraints=known)
     assert tied.labels_[i] == tied.labels_[j]
-    with pytest.raises(dc.DataError, match="contains point 40"):
-        dc.DiffracClusteringCV().fit(X, constraints=dc.Constraints(must_link=[(0, 40)]))

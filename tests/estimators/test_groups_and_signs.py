@@ -1,7 +1,6 @@
 """Feature groups and sign constraints of the estimators: names, exact zeros, agreement with the functions they wrap."""
 
 import pickle
-import re
 
 import numpy as np
 import pandas as pd
@@ -144,50 +143,6 @@ def test_tables_without_structure_keep_the_columns_of_a_group_together(table):
     assert {tuple(row) for row in drawn[:, :4].tolist()} != {tuple(row) for row in X[:, :4].tolist()}
     penalty = dc.Penalty(lam=0.02, ridge=0.3, groups=[0] * 3 + [1] * 6)
     assert structure_test(X, penalty=penalty).scores.any()
-
-
-WRONG = {
-    "a column in two groups": ({"groups": GROUPS | {"three": ["g", "a"]}}, "column 'a' is in more than one group"),
-    "columns in none": (
-        {"groups": {"one": ["a", "b"], "two": ["c"]}},
-        "columns 'd', 'e', 'f', 'g', 'h', ... are in no",
-    ),
-    "an empty group": ({"groups": GROUPS | {"five": []}}, "group 'five' has no columns. Omit it"),
-    "no group": ({"groups": {}}, "groups is empty"),
-    "a group of a name": ({"groups": {"one": "abc"}}, "must be a list of columns"),
-    "a name that is none": ({"groups": {"one": ["A"]}}, "names 'A', which is not a column; did you mean 'a'"),
-    "labels of too few": ({"groups": [0] * 8}, "column 'i' is in no group"),
-    "a number too large": ({"groups": [[0, 9]]}, "group 0 has the column 9 of 9 features"),
-    "a word": ({"groups": "prefix"}, "groups = 'prefix' is not a list"),
-    "weights of others": ({"groups": GROUPS, "lam": [0.1, 0.1]}, "lam has 2 weights for 4 groups"),
-    "a negative weight": ({"groups": GROUPS, "lam": [0.1, 0.1, -1.0, 0.1]}, "lam = -1 must be finite"),
-    "sizes": ({"groups": GROUPS, "group_weights": "sizes"}, "did you mean 'size'"),
-    "weights as numbers": ({"groups": GROUPS, "group_weights": [1, 1, 2, 1]}, "is not one of equal, size"),
-    "groups and signs": ({"groups": GROUPS, "nonnegative": ["a"]}, "groups and nonnegative are both given. Omit one"),
-    "a sign of no column": ({"nonnegative": ["aa"]}, "nonnegative names 'aa', which is not a column; did you mean 'a'"),
-    "a sign of a word": ({"nonnegative": "a"}, "nonnegative = 'a' must be a list of columns"),
-    "a sign twice": ({"nonnegative": ["b", 1]}, "nonnegative names column 'b' twice"),
-    "half a column": ({"nonnegative": [0.5]}, "neither a column number nor a column name"),
-    "a short mask": ({"nonnegative": [True] * 8}, "nonnegative has 8 entries for 9 features"),
-    "signs of three clusters": ({"nonnegative": ["a"], "n_clusters": 3}, "not available for n_clusters = 3"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_with_groups_and_signs_is_said(table, case):
-    options, message = WRONG[case]
-    with pytest.raises(dc.errors.ParameterError, match=re.escape(message)):
-        dc.DiffracClustering(**options).fit(table[0])
-
-
-def test_names_of_columns_need_a_data_frame_and_three_classes_have_no_signs(table):
-    X, y = table
-    with pytest.raises(dc.errors.ParameterError, match=r"X has no names\. Pass a data frame"):
-        dc.DiffracClustering(groups=GROUPS).fit(X.to_numpy())
-    with pytest.raises(dc.errors.ParameterError, match="the number of classes = 3"):
-        dc.DiffracClassifier(nonnegative=["a"]).fit(X, np.arange(len(y)) % 4 - 1)
-    with pytest.raises(dc.errors.ParameterError, match="n_clusters = 3"):
-        dc.DiffracClusteringCV(nonnegative=["a"], n_clusters=(2, 3)).fit(X)
 
 
 def test_one_group_of_all_is_a_ridge_and_groups_without_a_weight_say_nothing(table):

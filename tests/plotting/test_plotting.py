@@ -77,12 +77,11 @@ def displays(planted, result, other, search, path):
     estimator = SimpleNamespace(decision_function=lambda X: X @ planted.v, coef_=planted.v)
     return {
         "bracket": (plotting.BracketDisplay.from_result(result, other).plot, 1),
-        "search": (plotting.SearchDisplay.from_search(search).plot, 1),
+        "search": (plotting.BracketDisplay.from_search(search).plot, 1),
         "structure": (plotting.StructureDisplay.from_test(tested).plot, 1),
         "spectrum": (plotting.SpectrumDisplay.from_result(result).plot, 1),
         "projection": (plotting.ProjectionDisplay.from_estimator(estimator, planted.X).plot, 1),
         "bars": (plotting.DirectionDisplay.from_estimator(estimator).plot, 1),
-        "stems": (lambda ax: plotting.DirectionDisplay.from_result(result, planted.X).plot(ax, kind="stem"), 1),
         "path": (plotting.PathDisplay(path).plot, 2),
     }
 
@@ -90,7 +89,7 @@ def displays(planted, result, other, search, path):
 # Where things are drawn
 
 
-EACH = ["bracket", "search", "structure", "spectrum", "projection", "bars", "stems", "path"]
+EACH = ["bracket", "search", "structure", "spectrum", "projection", "bars", "path"]
 each = pytest.mark.parametrize("name", EACH)
 
 
@@ -187,19 +186,17 @@ def test_gaps_are_drawn_on_a_logarithmic_axis_where_even_0_shows(planted, result
 
 
 def test_a_search_is_its_history_and_ends_at_the_bracket_it_returned(search):
-    found = plotting.SearchDisplay.from_search(search).plot()
+    found = plotting.BracketDisplay.from_search(search).plot(against="seconds")
     history = np.array([*search.history, (search.seconds, search.lower, search.upper)])
-    np.testing.assert_array_equal(drawn(found.lower_line_), history[:, [0, 1]])
-    np.testing.assert_array_equal(drawn(found.upper_line_), history[:, [0, 2]])
-    assert found.lower_line_.get_drawstyle() == "steps-post"
-    assert set(found.root_line_.get_ydata()) == {search.root_bound}
-    assert found.legend_.get_title().get_text() == f"{search.n_nodes} relaxations"
+    np.testing.assert_array_equal(drawn(found.lower_lines_[0]), history[:, [0, 1]])
+    np.testing.assert_array_equal(drawn(found.upper_lines_[0]), history[:, [0, 2]])
+    assert found.legend_.get_texts()[0].get_text() == f"{search.n_nodes} relaxations"
 
 
-def test_a_long_search_has_a_logarithmic_axis_of_seconds():
+def test_a_long_run_has_a_logarithmic_axis_of_seconds():
     for last, scale in ((1.5, "linear"), (30.0, "log")):
-        found = plotting.SearchDisplay([(0.1, 0.2, 0.4), (last, 0.3, 0.4)], 0.2, 7).plot()
-        assert found.ax_.get_xscale() == scale
+        history = [dc.Progress(0, 0.1, 0.2, 0.4), dc.Progress(1, last, 0.3, 0.4)]
+        assert plotting.BracketDisplay([history], ["run"]).plot(against="seconds").ax_.get_xscale() == scale
 
 
 def test_a_test_of_structure_is_a_mark_for_each_table_and_a_line_for_this_one():
@@ -309,16 +306,6 @@ def test_bars_are_the_coefficients_largest_first_with_the_support_marked():
     assert [color == colors[2] for color in colors] == [False, False, True, False, False]
 
 
-def test_stems_show_every_feature_in_its_place():
-    v = np.array([0.1, -3.0, 0.0, 2.0, -0.5])
-    found = plotting.DirectionDisplay(v, support=np.abs(v) > 1).plot(kind="stem")
-    inner, outer = found.heads_
-    np.testing.assert_array_equal(drawn(inner), [[1, -3.0], [3, 2.0]])
-    np.testing.assert_array_equal(drawn(outer), [[0, 0.1], [2, 0.0], [4, -0.5]])
-    tips = [segment[1].tolist() for segment in found.stems_.get_segments()]
-    assert tips == [[j, x] for j, x in enumerate(v)]
-
-
 def test_support_and_coefficients_do_not_depend_on_the_units(planted, result):
     units = np.array([1e3, 1.0, 1e-3, 1.0, 1.0])
     changed = dc.low_rank(planted.X * units, 0.9, dc.Penalty(c=0.02**0.5 * units))
@@ -332,7 +319,7 @@ def test_support_and_coefficients_do_not_depend_on_the_units(planted, result):
         first.coefficients, paths.leading_direction(planted.X, result) * planted.X.std(axis=0), rtol=1e-12
     )
     np.testing.assert_allclose(np.abs(first.coefficients), np.abs(second.coefficients), atol=1e-2)
-    assert first.plot().ax_.get_xlabel() == first.plot(kind="stem").ax_.get_ylabel() == PER_DEVIATION
+    assert first.plot().ax_.get_xlabel() == PER_DEVIATION
 
 
 def test_the_coefficients_of_an_estimator_do_not_depend_on_the_units(planted):
@@ -387,58 +374,27 @@ def test_coefficients_that_stay_at_0_have_no_name(path):
     assert len(found.lines_["coefficients"]) == 5
 
 
-def test_paths_are_solved_by_the_display_too(planted, path):
-    lams = plotting.PathDisplay.from_lambda(planted.X, path.parameter, y=planted.y, feature_names=NAMES)
-    np.testing.assert_array_equal(lams.path.value, path.value)
-    nus = plotting.PathDisplay.from_nu(planted.X, [0.0, 0.02, 1.0], PENALTY, y=planted.y)
-    np.testing.assert_array_equal(nus.path.value, paths.nu_path(planted.X, [0.0, 0.02, 1.0], PENALTY).value)
-    axes = nus.plot(panels="error").ax_
+def test_a_path_over_nu_has_0_on_its_axis_and_no_error_without_labels(planted):
+    nus = [0.0, 0.02, 1.0]
+    axes = plotting.PathDisplay(paths.nu_path(planted.X, nus, PENALTY, y=planted.y)).plot(panels="error").ax_
     assert axes.get_xscale() == "symlog"
     assert not axes.xaxis_inverted()
-
-
-def test_a_path_is_drawn_per_standard_deviation_where_these_are_given(planted, path):
-    deviations = [2.0, 1.0, 0.5, 1.0, 3.0]
-    found = plotting.PathDisplay(path, NAMES, deviations).plot()
-    for j, line in enumerate(found.lines_["coefficients"]):
-        np.testing.assert_array_equal(drawn(line)[:, 1], path.directions[:, j] * deviations[j])
-    assert found.ax_.get_ylabel() == PER_DEVIATION
-    solved = plotting.PathDisplay.from_nu(planted.X, [1.0])
     with pytest.raises(dc.ParameterError, match="Pass y"):
-        solved.plot(panels="error")
-    np.testing.assert_array_equal(solved.deviations, planted.X.std(axis=0))
-    with pytest.raises(dc.DataError, match="deviations has shape"):
-        plotting.PathDisplay(path, NAMES, [1.0])
+        plotting.PathDisplay(paths.nu_path(planted.X, [1.0])).plot(panels="error")
 
 
-# What is refused
+@pytest.mark.parametrize("deviations", [None, np.array([2.0, 1.0, 0.5, 1.0, 3.0])])
+def test_a_path_is_drawn_per_standard_deviation_where_these_are_known(path, deviations):
+    found = plotting.PathDisplay(replace(path, deviations=deviations), NAMES).plot()
+    for j, line in enumerate(found.lines_["coefficients"]):
+        factor = 1.0 if deviations is None else deviations[j]
+        np.testing.assert_array_equal(drawn(line)[:, 1], path.directions[:, j] * factor)
+    assert (found.ax_.get_ylabel() == PER_DEVIATION) == (deviations is not None)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: plotting.BracketDisplay.from_result(), "at least one run"),
-        (lambda: plotting.SearchDisplay([], 0.2, 0), "at least one history entry"),
-        (lambda: plotting.StructureDisplay(replace(tested, bandwidth=0.0)), "no scores"),
-        (lambda: plotting.SpectrumDisplay([]), "a spectrum"),
-        (lambda: plotting.ProjectionDisplay([1.0, 2.0], [1]), "labels has shape"),
-        (lambda: plotting.ProjectionDisplay.from_labels(np.eye(3), [1, 1, -1], [1.0]), "w has 1 entries for 3"),
-        (lambda: plotting.ProjectionDisplay.from_labels(np.eye(3), [0, 1, 1]), "-1 and"),
-        (lambda: plotting.DirectionDisplay([1.0, 2.0], ["a"]), "1 feature names for 2"),
-        (lambda: plotting.DirectionDisplay([1.0, np.nan]), "coefficients is nan"),
-        (lambda: plotting.DirectionDisplay([1.0], support=[True, False]), "support has shape"),
-    ],
-)
-def test_bad_input_is_named(call, message):
-    with pytest.raises(dc.DataError, match=message):
-        call()
-
-
-@pytest.mark.parametrize("how", [{"kind": "pie"}, {"order": "name"}, {"most": 0}])
-def test_kinds_and_orders_are_checked(how):
-    with pytest.raises(dc.ParameterError):
-        plotting.DirectionDisplay([1.0]).plot(**how)
-    assert plt.get_fignums() == []
+def test_a_test_without_scores_cannot_be_drawn():
+    with pytest.raises(dc.DataError, match="no scores"):
+        plotting.StructureDisplay(replace(tested, bandwidth=0.0))
 
 
 # Labels that keep apart

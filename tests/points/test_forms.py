@@ -21,7 +21,7 @@ from instances import assert_same_bracket
 import diffrac_cvx as dc
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DegenerateDataWarning
-from diffrac_cvx.estimators.affine import ProgressPrinter, choose_seed
+from diffrac_cvx.estimators.affine import choose_seed, print_once_a_second
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.label_factors import FactorTable
@@ -528,7 +528,7 @@ def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(sample_smal
     assert rows == sorted(rows)
     assert rows[0] >= 3 * ROWS  # two passes to validate and centre the table, one at the first point
     assert all(count % ROWS == 0 for count in rows)
-    ProgressPrinter()(lines[-1]._replace(seconds=2.0).with_counts(5000, 0))
+    print_once_a_second()(lines[-1]._replace(seconds=2.0).with_counts(5000, 0))
     assert capsys.readouterr().err.endswith(", 2.5e+03 rows a second\n")
 
 

@@ -19,6 +19,7 @@ from diffrac_cvx.estimators.choice import (
     evaluate_half,
     follow_path,
     pairwise_adjusted_rand,
+    tabulate,
 )
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import as_weights
@@ -374,9 +375,10 @@ def test_a_light_cluster_is_no_choice():
     w = np.append(np.ones(30), np.full(3, 0.01))
     for weights, kinds in ((None, ()), (w, ("few points",))):
         points = read_points(X, weights).X
-        (entry,) = follow_path(points, [GridSetting(0.0, 0.0, 1.0)], tol=1e-3, timer=Timer(None))
-        np.testing.assert_array_equal(entry.labels == entry.labels[-1], X[:, 0] == 5.0)
-        assert tuple(found.code for found in entry.diagnostics) == kinds
+        found = follow_path(points, [GridSetting(0.0, 0.0, 1.0)], tol=1e-3, timer=Timer(None))
+        table = tabulate(points, found, [], "consensus")
+        np.testing.assert_array_equal(table["labels"][0] == table["labels"][0, -1], X[:, 0] == 5.0)
+        assert table["diagnostics"] == [kinds]
 
 
 def test_the_choice_of_parameters_takes_weights():

@@ -131,7 +131,7 @@ def of_lost_cluster(lower, upper):
 
 def of_warning_of_estimator(lower, upper):
     with pytest.warns(UserWarning, match="gap is") as warned:
-        dc.DiffracClustering()._store_bounds((result_of(lower, upper, dc.Status.MAX_ITER),))
+        dc.DiffracClustering()._store_bounds(result_of(lower, upper, dc.Status.MAX_ITER))
     return str(warned[0].message), "gap is <G>, tol"
 
 
@@ -159,8 +159,10 @@ def of_path(lower, upper):
 
 
 def of_comparison(lower, upper):
-    record = comparing.certified_cells(result_of(lower, upper))
-    return " ".join(ReportTable.from_records([record]).lines()[1]), "<U> <L> <U> <G>"
+    task = ComparisonTask(X=X, nu=1.0, penalty=dc.Penalty(), alpha=0.0)
+    row = comparing.row_of("one", MethodResult("(15)", result_of(lower, upper)), task, None, lower)
+    columns = {name: name for name in ("value", "lower", "upper", "gap")}
+    return " ".join(ReportTable.from_records([row], columns).lines()[1]), "<U> <L> <U> <G>"
 
 
 FACES = {

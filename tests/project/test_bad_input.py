@@ -183,13 +183,8 @@ SAME = {
 
 @quiet
 @pytest.mark.parametrize("form", SAME)
-def test_a_change_of_form_leaves_labels_and_the_bracket_of_a_factor_of_labels(form):
-    X, start = SAME[form], np.where(np.arange(16) < 7, 1.0, -1.0)
-    y = dc.baselines.alternating_optimization(Z, rng=0)
-    np.testing.assert_array_equal(dc.baselines.alternating_optimization(X, rng=0), y)
-    np.testing.assert_array_equal(dc.rounding.refine(X, start), dc.rounding.refine(Z, start))
-    assert dc.metrics.squared_correlation(X, start) == pytest.approx(dc.metrics.squared_correlation(Z, start), rel=1e-6)
-    found = dc.low_rank(Z, tol=1e-7)
+def test_a_change_of_form_leaves_the_bracket_of_a_factor_of_labels(form):
+    X, found = SAME[form], dc.low_rank(Z, tol=1e-7)
     assert list(dc.certify_y(X, found.F)) == pytest.approx([found.value] * 2, abs=1e-6)
     assert list(dc.certify_y(X[::-1, ::-1], found.F[::-1])) == pytest.approx([found.value] * 2, abs=1e-6)
 

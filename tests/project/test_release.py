@@ -39,7 +39,7 @@ def test_the_program_says_in_one_line_what_is_missing():
 
 
 def test_the_library_needs_nothing_of_the_extras():
-    missing = "sklearn", "pandas", "pyarrow", "tqdm", "marimo", "rich"
+    missing = "sklearn", "pandas", "pyarrow", "tqdm", "marimo"
     code = f"import sys; sys.modules.update(dict.fromkeys({missing!r})); import diffrac_cvx as dc; " + (
         "X = dc.datasets.make_planted(30, 3, rng=0).X; dc.low_rank(X, lam=0.01); dc.solve(dc.v_space(X)); dc.fista(X)"
     )

@@ -4,7 +4,6 @@ import ast
 import csv
 import hashlib
 import http.server
-import io
 import os
 import pickle
 import re
@@ -217,14 +216,6 @@ def test_the_python_that_the_page_shows_holds_names_as_text_alone(hostile_data):
 
 def is_reading(node):
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "dc.datasets.read_table"
-
-
-def test_a_table_in_a_terminal_takes_names_as_text():
-    from rich.console import Console
-
-    console = Console(file=io.StringIO(), width=200)
-    console.print(ReportTable(("[/red]", "[link=file:///etc/passwd]x"), (("[bold]a", "[/]"),)).rich())
-    assert "[link=file:///etc/passwd]x" in console.file.getvalue()
 
 
 # Files from the network

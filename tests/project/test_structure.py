@@ -54,7 +54,6 @@ MAY_IMPORT = {
     "pandas": {f"datasets.{name}" for name in ("columns", "schema", "tables", "text_tables")},
     "requests": {"datasets.files"},
     "jinja2": {"app.render"},
-    "rich": {"comparison.table"},
     "sklearn": {"baselines.standardized", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }

@@ -225,7 +225,7 @@ def test_one_cluster_holds_all_points_and_is_warned_of(three):
     "model", [dc.DiffracClustering(verbose=True), dc.MultiLabelDiffrac(n_labels=2, verbose=True)], ids=str
 )
 def test_a_verbose_fit_says_what_it_solves_and_what_is_proved_with_a_line_a_second(three, model, capsys):
-    from diffrac_cvx.estimators.affine import ProgressPrinter
+    from diffrac_cvx.estimators.affine import print_once_a_second
 
     labels = model.set_params(random_state=0).fit(three[0]).labels_
     first, *_, last = capsys.readouterr().err.splitlines()
@@ -233,7 +233,7 @@ def test_a_verbose_fit_says_what_it_solves_and_what_is_proved_with_a_line_a_seco
     assert str(model.result_.bracket) in last
     np.testing.assert_array_equal(clone(model).set_params(verbose=False).fit_predict(three[0]), labels)
     assert capsys.readouterr().err == ""
-    tell = ProgressPrinter()
+    tell = print_once_a_second()
     for tenth in range(35):
         assert not tell(dc.Progress(iteration=tenth, seconds=tenth / 10, lower=0.1, upper=0.3))
     lines = capsys.readouterr().err.splitlines()

@@ -148,15 +148,3 @@ def test_correlations_are_those_of_numpy_and_a_constant_has_none():
     expected = np.abs(np.corrcoef(B.T, A.T)[:3, 3:])
     np.testing.assert_allclose(dc.metrics.label_correlations(A, B), expected, atol=1e-12)
     assert not dc.metrics.label_correlations(np.ones((30, 1)), B).any()
-
-
-# Many classes
-
-
-def test_three_classes_are_found_by_k_means_on_the_factor():
-    rng = np.random.default_rng(0)
-    classes = np.arange(45) % 3
-    X = np.eye(3)[classes] + 0.05 * rng.standard_normal((45, 3))
-    F = dc.solve(dc.multiclass(X, 3), "SCS").F
-    labels = dc.rounding.kmeans_rows(F, 3)
-    assert len(set(zip(classes, labels, strict=True))) == 3

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 from forms import as_dask, as_map
+from packed import npy, npz, parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.dense import DensePoints
@@ -35,6 +36,7 @@ LISTS = re.compile(r"(choose one of|available options:) .*")  # of installed sol
 N, D = 60, 4
 TALL = np.random.default_rng(0).standard_normal((N, D))
 TALL[:30, 0] += 3.0
+TEXT = "name,age,income\n" + "".join(f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11}\n" for i in range(12))
 
 
 class Entry(NamedTuple):
@@ -49,6 +51,11 @@ def with_entry(value):
     changed = TALL.copy()
     changed[45, 2] = value
     return changed
+
+
+def table(name, content, **how):
+    """The table of a file with this content."""
+    return dc.datasets.read_table(content.encode() if isinstance(content, str) else content, name=name, **how)
 
 
 def chunked(table):
@@ -89,7 +96,8 @@ def namespace(folder):
         "second_chunk": second_chunk, "with_entry": with_entry, "weights_of": weights_of,
         "leading_direction": leading_direction, "GroupNorms": GroupNorms, "DensePoints": DensePoints,
         "centered": center_columns(X), "race": race.race, "WarmStart": WarmStart, "Stopping": Stopping,
-        "solved": dc.low_rank(X, ridge=0.1), "replace": replace,
+        "solved": dc.low_rank(X, ridge=0.1), "replace": replace, "table": table, "TEXT": TEXT,
+        "npy": npy, "npz": npz, "parquet": parquet,
     }  # fmt: skip
 
 

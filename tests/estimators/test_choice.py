@@ -314,7 +314,7 @@ def test_a_made_set_has_two_classes_and_depends_on_the_replication(name):
 
 def test_the_number_of_clusters_is_chosen_by_the_estimator_as_by_the_search():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((90, 4)) + 6.0 * np.eye(4)[np.arange(90) % 3]
+    X = rng.standard_normal((60, 4)) + 6.0 * np.eye(4)[np.arange(60) % 3]
     model = dc.DiffracClustering(n_clusters="auto", random_state=0, test_structure=True).fit(X)
     fixed = dc.DiffracClustering(n_clusters=3, random_state=0).fit(X)
     assert model.n_clusters_ == fixed.n_clusters_ == 3

@@ -56,17 +56,3 @@ def test_the_bracket_of_a_component_for_each_point_is_that_of_the_kernel_matrix(
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
     alone = dc.low_rank(root - root.mean(axis=0), penalty=dc.Penalty(ridge=0.1), tol=1e-4)
     assert max(alone.lower, model.lower_bound_) <= min(alone.upper, model.upper_bound_)
-
-
-@each_set
-def test_no_split_costs_less_in_the_features_than_the_lower_end(name):
-    X, y = RINGS_AND_MOONS[name](0, 120)
-    model = curved(40)
-    split = model.fit(X)[-1]
-    features = model[:-1].transform(X)
-    centered = features - features.mean(axis=0)
-    gram = centered.T @ centered / len(X) + 0.1 * np.eye(features.shape[1])
-    for labels in (2.0 * y - 1.0, 2.0 * split.labels_ - 1.0, np.where(X[:, 0] > X[:, 0].mean(), 1.0, -1.0)):
-        fitted = centered.T @ labels / len(X)
-        cost = 1.0 - fitted @ np.linalg.solve(gram, fitted)  # Eq. (9) at nu = 1, with the best function
-        assert cost >= split.lower_bound_

@@ -33,10 +33,6 @@ TAKES_X = {
     "certify_y": lambda X, F=Y[:, None], nu=0.5, **more: dc.certify_y(X, F, nu, **more),
     "certify_labels": lambda X, y=Y, lower=0.0, **more: dc.certify_labels(X, y, lower, **more).objective,
     "alternating_optimization": lambda X: dc.baselines.alternating_optimization(X, rng=0),
-    "kmeans_whitened": lambda X: dc.baselines.kmeans_whitened(X, rng=0),
-    "best_single_column": lambda X: dc.baselines.best_single_column(X),
-    "cure": lambda X: dc.baselines.cure(X, rng=0),
-    "spectral_kurtosis": lambda X: dc.baselines.spectral_kurtosis(X),
     "refine": lambda X, y=Y: dc.rounding.refine(X, y),
     "squared_correlation": lambda X, y=Y: dc.metrics.squared_correlation(X, y),
 }

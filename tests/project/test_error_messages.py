@@ -10,9 +10,8 @@ import time
 import zipfile
 
 import numpy as np
-import pandas as pd
 import pytest
-from packed import forged_npy, npy, npz, parquet
+from packed import forged_npy, npy, npz
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_and_exit, run_command_line
@@ -27,7 +26,6 @@ X = np.random.default_rng(0).integers(-4, 5, (8, 3)).astype(float)
 Y = np.where(np.arange(8) < 5, 1.0, -1.0)
 F = dc.low_rank(X).F
 NAN = np.array([[np.nan, 1.0], [0.0, 1.0]])
-RESULT = dc.low_rank(X, tol=1e-3)
 DATA, PARAMETER, RESOURCE = dc.DataError, dc.ParameterError, dc.ResourceError
 TEXT = "name,age,income\n" + "".join(f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11}\n" for i in range(12))
 
@@ -56,9 +54,9 @@ FAULTS = {
         PARAMETER,
         r"1.0000000000000002e\+100 ",
     ),
-    "labels too many to pair": (lambda: dc.penalized_nu(np.ones((10**6, 1))), RESOURCE, "penalized_nu.*low_rank"),
+    "labels too many to pair": (lambda: dc.penalized_nu(np.ones((300_000, 1))), RESOURCE, "penalized_nu.*low_rank"),
     "directions too many to pair": (
-        lambda: dc.v_space(np.broadcast_to(np.arange(2.0)[:, None], (2, 10**6))),
+        lambda: dc.v_space(np.broadcast_to(np.arange(2.0)[:, None], (2, 300_000))),
         RESOURCE,
         "v_space.*low_rank",
     ),
@@ -87,50 +85,17 @@ FAULTS = {
         "1000000000000000 points and 2 columns",
     ),
     "columns that fit in no memory": (lambda: make_planted(9, 2**63), RESOURCE, "9 points and 9223372036854775808"),
-    "an empty file": (table("t.csv", b""), DATA, "t.csv is empty"),
-    "blanks": (table("t.csv", b" \n\n "), DATA, "t.csv is empty"),
-    "a header alone": (table("t.csv", "a,b\n"), DATA, "no row below the header"),
-    "one row": (table("t.csv", "a,b\n1,2\n"), DATA, "one row is left"),
-    "text in a column": (table("t.csv", TEXT), DATA, "column 'name' contains text: 'p0' in row 0"),
-    "a value missing": (table("t.csv", TEXT.replace("20.00", ""), drop=["name"]), DATA, "column 'age' .1.*row 0"),
-    "an infinite value": (table("t.csv", TEXT.replace("20.00", "inf"), drop=["name"]), DATA, "'age' is infinite"),
-    "an enormous number": (table("t.csv", TEXT.replace("20.00", "9" * 400), drop=["name"]), DATA, "'age' is infinite"),
-    "a decimal comma": (table("t.csv", "a;b\n" + "1,5;2\n" * 3, decimal="."), DATA, "column 'a' contains text: '1,5'"),
-    "rows that grow": (table("t.csv", "a,b\n1,2\n3,4,5,6\n7,8\n"), DATA, "line 3 has 4 values instead of 2"),
-    "rows longer than the header": (table("t.csv", "a,b\n" + "1,2,3\n" * 3), DATA, "line 2 has 3 values instead of 2"),
-    "an open quotation": (table("t.csv", 'a,b\n1,2\n"3,4\n'), DATA, "is not closed"),
-    "UTF-16": (table("t.csv", TEXT.encode("utf-16")), DATA, "column 'name' contains text"),
-    "a binary file": (table("t.csv", bytes(range(256))), DATA, "zero bytes"),
-    "a column that is absent": (table("t.csv", TEXT, label="town"), DATA, "no column 'town'; the columns are name"),
-    "nothing left": (table("t.csv", TEXT, drop=["name", "age", "income"]), DATA, "no column is left"),
-    "a policy unheard of": (table("t.csv", TEXT, missing="guess"), PARAMETER, "missing = 'guess'"),
     "a spreadsheet": (table("t.xlsx", b"PK"), DATA, r"cannot be read"),
-    "a file without an ending": (table("table", TEXT), DATA, "unsupported extension ''"),
     "not an archive": (table("t.npz", b"PK\x03\x04 and no more"), DATA, "cannot be read as a .npz file"),
     "half an archive": (table("t.npz", npz(X=X)[:150]), DATA, "cannot be read as a .npz file"),
     "an archive of other things": (table("t.npz", zipped(X=b"no array")), DATA, "two-dimensional array X"),
-    "an archive without X": (table("t.npz", npz(Z=X)), DATA, "it contains Z"),
-    "an array of one dimension": (table("t.npy", npy(Y)), DATA, "two-dimensional array X"),
     "an empty array file": (table("t.npy", b""), DATA, "cannot be read as a .npy file"),
     "a forged size": (table("t.npy", forged_npy((10**11, 3))), RESOURCE, "does not fit in memory"),
     "a forged sign": (table("t.npy", forged_npy((-5, 3))), DATA, "negative dimensions"),
     "half an array": (table("t.npy", npy(X)[:150]), DATA, "cannot be read as a .npy file"),
-    "complex numbers": (table("t.npy", npy(X * 1j)), DATA, r"'x1' \('3j'"),
     "names of other features": (table("t.npz", npz(X=X, feature_names=["a"])), DATA, "cannot be read as a .npz file"),
-    "one name twice": (table("t.npz", npz(X=X, feature_names=["a", "b", "a"])), DATA, "two columns are named 'a'"),
-    "a feature called y": (
-        table("t.npz", npz(X=X, y=Y, feature_names=["a", "y", "b"])),
-        DATA,
-        "two columns are named 'y'",
-    ),
     "labels of fewer points": (table("t.npz", npz(X=X, y=Y[:3])), DATA, "Length of values"),
     "not Parquet": (table("t.parquet", b"PAR1"), DATA, "cannot be read as a .parquet file"),
-    "dates": (
-        table("t.parquet", parquet(day=pd.date_range("2017", periods=4))),
-        DATA,
-        "column 'day' contains text: '2017-01-01",
-    ),
-    "lists in a column": (table("t.parquet", parquet(a=[[1, 2]] * 3)), DATA, "column 'a' contains text"),
     "text on the page": (lambda: uploaded_data(TEXT.encode(), "t.csv", None), DATA, "column 'name' contains text"),
     "planted data of no size": (lambda: planted_data(0, 1, 1, 0.0, 0.0, 0), PARAMETER, "n = 0"),
     "a lambda below 0 on the page": (lambda: Setting(lam=-1.0).penalty, PARAMETER, "lam = -1"),

@@ -433,12 +433,13 @@ def find_violations(
         yield from contradictions_between("the solver", own, "the reference", optimum)
         # The value has to be the objective at V, F has to belong to V, and a claim of optimality to be true.
         is_bound = result.G is None and instance.penalty.has_l1
-        difference, point = answer.objective - result.value, "F" if result.G is None else "V"
+        at_point, of_labels = answer.objective, answer.labels_objective
+        difference, point = at_point - result.value, "F" if result.G is None else "V"
         if (difference if is_bound else abs(difference)) > AGREEMENT:
-            yield f"the value is {result.value:.9g}, but the objective at {point} is {answer.objective:.9g}"
-        elif answer.labels_objective > result.value + AGREEMENT:
+            yield f"the value is {result.value:.9g}, but the objective at {point} is {at_point:.9g}"
+        elif of_labels > result.value + AGREEMENT:
             yield (
-                f"F does not belong to V: the objective of its labels is at least {answer.labels_objective:.9g}, above "
+                f"F does not belong to V: the objective of its labels is at least {of_labels:.9g}, above "
                 f"the value {result.value:.9g}"
             )
         allowed, is_claimed = max(tol, rtol * result.upper), result.status in (Status.OPTIMAL, Status.CLOSED_FORM)

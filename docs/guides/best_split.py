@@ -53,7 +53,9 @@ figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
 for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=True):
     table = dc.datasets.load(name, scaling="standardize")[0]
     search = dc.optimal_labels(table, ridge=0.3, tol=1e-4, time_limit=20)
-    dc.plotting.BracketDisplay.from_search(search).plot(ax, against="seconds").ax_.set_title(name)
+    dc.plotting.BracketDisplay.from_search(search).plot(ax, against="seconds").ax_.set_title(
+        name
+    )
     print(f"{name}: {search}")
 
 # %%

@@ -30,14 +30,13 @@ NUMBER = re.compile(  # with a decimal point and possibly separated thousands
 )
 THOUSANDS = re.compile("[,'\u2019 \u00a0\u202f]")
 SWAPPED = str.maketrans(".,", ",.")
-UNIT = re.compile(r"[€$£¥]\s?-?\d[\d.,]*|-?\d[\d.,]*\s?([€$£¥%‰°]\S?|[^\W\d_][^\s\d]{0,9})")  # a number with a unit
 
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
     """Columns of a file by name, as arrays of numbers or as text; their roles are not known yet."""
 
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     row_names: Sequence[Any] | None = None  # entries of a first column without a name
     label: str | None = None  # column of the labels
@@ -49,7 +48,7 @@ def name_columns(
     titles: Sequence[str], columns: Sequence[Sequence[Any]], notes: Sequence[str] = (), **more: Any
 ) -> RawTable:
     """Return columns with unique names: without a title x1, x2, ..., and with a number if a title is repeated."""
-    named: dict[str, Sequence[Any]] = {}
+    named: dict[str, Any] = {}
     renamed, copies = list[str](), Counter[str]()
     for j, (title, column) in enumerate(zip(titles, columns, strict=True)):
         name = base = title or f"x{j + 1}"
@@ -118,7 +117,7 @@ def read_numbers(
         possible = "." if name in ignored else marks
         readings = {mark: numbers for mark in possible if (numbers := parse_numbers(texts, mark)) is not None}
         columns[name] = next(iter(readings.values()), np.array(texts, dtype=object))
-        if len(readings) == 2 and not np.array_equal(*readings.values(), equal_nan=True):
+        if len(readings) == 2 and not np.array_equal(readings["."], readings[","], equal_nan=True):
             unclear[name] = list(filter(None, texts)), readings
         elif len(readings) == 1 and len(possible) == 2:
             certain.update(readings)
@@ -187,7 +186,7 @@ def encode_columns(
             parts.append(column)
             names.append(name)
             continue
-        known = {text: i for i, text in enumerate(categories[name])}
+        known: dict[str | None, int] = {text: i for i, text in enumerate(categories[name])}
         found = np.array([known.get(text, -1) for text in as_texts(column)])
         binary = np.where(found < 0, np.nan, found == np.arange(len(known))[:, None])
         parts += list(binary[1:] if len(known) == 2 else binary)
@@ -219,6 +218,7 @@ def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: s
     has_numbers, n_rows, n, remedies = any(map(is_number, texts)), len(rows), len(entries[first]), list[str]()
     if pairs:
         remedies.append("drop the text columns, use one as the label, or one-hot encode them, but never the outcome")
+        remedies.append("remove the units of numbers (a decimal comma may stay)")
         if first in pairs and len(set(entries[first])) == n and first == next(iter(columns)):
             remedies.append(f"if {first!r} names features, transpose the table")
     elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(n_rows)):
@@ -232,8 +232,6 @@ def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: s
     elif stray and set(pairs.values()) <= {"drop"}:
         remedies.append("correct the text among numbers, or read it as missing")
         pairs |= dict.fromkeys(texts[:MAX_VALUES_SHOWN], "na_values")
-    if any(all(map(UNIT.fullmatch, values[name])) for name in pairs if name in values):
-        remedies.append("remove the units of numbers (a decimal comma may stay)")
     return DataError(
         f"{message}. Remedy: {'; or '.join(remedies)}", column=first, row=row,
         remedies=tuple(dict.fromkeys(pairs.values())), columns=tuple(pairs.items()),

@@ -174,28 +174,25 @@ def read_arrays(content: bytes) -> RawTable:
 
 
 def read_parquet(content: bytes) -> RawTable:
-    """Return the columns of a Parquet file; text that is not UTF-8 is read as cp1252."""
+    """Return the columns of a Parquet file."""
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
     file = ParquetFile(BytesIO(content))
     unpacked = 8.0 * file.metadata.num_rows * file.metadata.num_columns
     require_memory(MEMORY_COPIES * unpacked, "the unpacked table", "use a part of it")
-    table, notes = file.read(), []
-    for j, column in enumerate(table.column_names):
+    table = file.read()
+    for name, column in zip(table.column_names, table.columns, strict=True):
         try:
-            table.column(j).validate(full=True)
+            column.validate(full=True)
         except pyarrow.ArrowInvalid:
-            entries = table.column(j).cast("binary").to_pylist()
-            texts = [None if entry is None else entry.decode("cp1252", "replace") for entry in entries]
-            table = table.set_column(j, column, pyarrow.array(texts))
-            notes.append(f"column {column!r} is not UTF-8 text and was read as cp1252")
+            raise DataError(f"column {name!r} is not UTF-8 text. Write it as UTF-8") from None
     frame = table.to_pandas()
     columns = [
         column.to_numpy(dtype=float, na_value=np.nan) if column.dtype.kind in "biuf" else list(column)
         for _, column in frame.items()
     ]
-    return name_columns(list(map(str, frame.columns)), columns, notes)
+    return name_columns(list(map(str, frame.columns)), columns)
 
 
 def read_excel(content: bytes, options: ReadOptions) -> RawTable:

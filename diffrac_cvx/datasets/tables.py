@@ -71,11 +71,6 @@ class Table:
     points: np.ndarray | None = None
 
     @property
-    def references(self) -> tuple[np.ndarray, ...]:
-        """The labels, if there are any: one reference partition or none."""
-        return () if self.labels is None else (self.labels,)
-
-    @property
     def y(self) -> Array | None:
         """Labels in {-1, +1}, with the second class as +1; None unless there are exactly two classes."""
         if len(self.classes) != 2:
@@ -302,15 +297,10 @@ def find_data_warnings(X: Array, names: Sequence[str]) -> Iterator[str]:
     if constant.any():
         constants = format_list(repr(names[j]) for j in np.flatnonzero(constant))
         yield f"constant columns carry no information: {constants}"
-    equal = [" = ".join(repr(names[j]) for j in same) for same in equal_columns(X) if not constant[same[0]]]
-    if equal:
-        yield f"columns are equal in every row, so they count more than once: {format_list(equal)}. Keep one of each"
-
-
-def equal_columns(X: Array) -> list[list[int]]:
-    """Return the groups of indices of columns that are equal in every row."""
     same: dict[bytes, list[int]] = {}
-    _, which, counts = np.unique(X.sum(axis=0), return_inverse=True, return_counts=True)
-    for j in np.flatnonzero(counts[which] > 1).tolist():
-        same.setdefault((X[:, j] + 0.0).tobytes(), []).append(j)  # -0.0 + 0.0 is 0.0
-    return [found for found in same.values() if len(found) > 1]
+    for j, column in enumerate(X.T + 0.0):  # -0.0 + 0.0 is 0.0
+        same.setdefault(column.tobytes(), []).append(j)
+    twice = [indices for indices in same.values() if len(indices) > 1 and not constant[indices[0]]]
+    if twice:
+        equal = format_list(" = ".join(repr(names[j]) for j in indices) for indices in twice)
+        yield f"columns are equal in every row, so they count more than once: {equal}. Keep one of each"

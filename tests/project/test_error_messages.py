@@ -189,8 +189,16 @@ FAULTS = {
     "one row": (table("t.csv", "a,b\n1,2\n"), DATA, "one row is left"),
     "text in a column": (table("t.csv", TEXT), DATA, "column 'name' contains text: 'p0' in row 0"),
     "a value missing": (table("t.csv", TEXT.replace("20.00", ""), drop=["name"]), DATA, "column 'age' .1.*row 0"),
-    "an infinite value": (table("t.csv", TEXT.replace("20.00", "inf"), drop=["name"]), DATA, "column 'age' contains text: 'inf'"),
-    "an enormous number": (table("t.csv", TEXT.replace("20.00", "9" * 400), drop=["name"]), DATA, "'age' contains text: '99"),
+    "an infinite value": (
+        table("t.csv", TEXT.replace("20.00", "inf"), drop=["name"]),
+        DATA,
+        "column 'age' contains text: 'inf'",
+    ),
+    "an enormous number": (
+        table("t.csv", TEXT.replace("20.00", "9" * 400), drop=["name"]),
+        DATA,
+        "'age' contains text: '99",
+    ),
     "a decimal comma": (table("t.csv", "a;b\n" + "1,5;2\n" * 3, decimal="."), DATA, "column 'a' contains text: '1,5'"),
     "rows that grow": (table("t.csv", "a,b\n1,2\n3,4,5,6\n7,8\n"), DATA, "line 3 has 4 values instead of 2"),
     "rows longer than the header": (table("t.csv", "a,b\n" + "1,2,3\n" * 3), DATA, "line 2 has 3 values instead of 2"),

@@ -44,9 +44,7 @@ class RawTable:
     first_line: int = 0  # index of the line of the first row
 
 
-def name_columns(
-    titles: Sequence[str], columns: Sequence[Sequence[Any]], notes: Sequence[str] = (), **more: Any
-) -> RawTable:
+def name_columns(titles: Sequence[str], columns: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> RawTable:
     """Return columns with unique names: without a title x1, x2, ..., and with a number if a title is repeated."""
     named: dict[str, Any] = {}
     renamed, copies = list[str](), Counter[str]()

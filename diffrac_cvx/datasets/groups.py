@@ -71,7 +71,7 @@ def read_groups_file(path: Path, names: Sequence[str]) -> dict[str, str]:
     if unknown := [column for column in columns if column not in names]:
         near = did_you_mean(unknown[0], names)
         raise DataError(f"{path}: there is no column {unknown[0]!r}; the columns are {format_list(names)}{near}")
-    found = dict(rows)
+    found = {row[0]: row[1] for row in rows}
     if twice := [(column, group) for column, group in rows if found[column] != group]:
         column, group = twice[0]
         raise DataError(f"{path}: column {column!r} is in two groups, {group!r} and {found[column]!r}. Keep one")

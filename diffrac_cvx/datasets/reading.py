@@ -42,7 +42,6 @@ SEPARATORS = ("\t", ";", "|", ",", " ")  # the first one wins a tie
 WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 NO_NAMES = {"?", *map(str.lower, MISSING_TEXTS)}  # in small letters: neither names nor numbers
 END_OF_TEXT = "\x03"  # a last line, which no open quotation contains
-MAX_ENTRIES_SHOWN = 6  # entries of a line shown in a message
 
 
 @dataclass(frozen=True)
@@ -354,7 +353,7 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
     is_header &= is_above_numbers or not any(first[j] in columns[j] for j in texts)
     if is_header and is_above_numbers and not numbers:
         return True, ""
-    shown = f"the first line ({format_list(first[:MAX_ENTRIES_SHOWN])}{', ...' * (len(first) > MAX_ENTRIES_SHOWN)})"
+    shown = f"the first line ({format_list(first)})"
     if is_header:
         return True, f"{shown} was read as column names. Read the table without a header if it is data"
     return False, (

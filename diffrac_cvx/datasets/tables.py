@@ -194,7 +194,8 @@ def read_table(
         count = len(category_columns(categories))
         messages.append(f"one-hot encoded columns: {format_list(map(repr, categories))} (binary columns: {count})")
     labels = np.array(as_texts(columns[label]), dtype=object) if label else None
-    X, mask, changes = clean_missing(X, names, missing, None if labels is None else np.equal(labels, None))
+    unlabeled = None if labels is None else np.array([text is None for text in labels])
+    X, mask, changes = clean_missing(X, names, missing, unlabeled)
     if len(X) < 2:
         left = "no row is" if len(X) == 0 else "one row is"
         raise DataError(f"{left} left; clustering needs at least two rows")
@@ -238,7 +239,7 @@ def clean_missing(
     mask = ~absent.all(axis=1) | (absent.shape[1] == 1)
     labeled = mask & ~absent[:, X.shape[1] :].any(axis=1)
     if means is None and labeled.any() and (empty := is_missing[labeled].all(axis=0)).any():
-        valueless = [names[j] for j in np.flatnonzero(empty)]
+        valueless = [names[j] for j in np.flatnonzero(empty).tolist()]
         raise drop_error(f"columns without any value: {format_list(map(repr, valueless))}. Drop them", valueless)
     wrong = absent & mask[:, None]
     if missing == "error" and wrong.any():
@@ -295,7 +296,7 @@ def find_data_warnings(X: Array, names: Sequence[str]) -> Iterator[str]:
                 yield f"column {names[j]!r} is {extreme[j]:g} in {rows}, far from the others. If it is missing, say so"
     constant = X.std(axis=0) <= rounding_floor(X.mean(axis=0), len(X))
     if constant.any():
-        constants = format_list(repr(names[j]) for j in np.flatnonzero(constant))
+        constants = format_list(repr(names[j]) for j in np.flatnonzero(constant).tolist())
         yield f"constant columns carry no information: {constants}"
     same: dict[bytes, list[int]] = {}
     for j, column in enumerate(X.T + 0.0):  # -0.0 + 0.0 is 0.0

@@ -91,7 +91,7 @@ def read_with_schema(source: str | Path, schema: TableSchema, *, missing: str | 
                 f"column {name!r} contains {texts[row]!r} in {format_row(row)}, but the training table had finite "
                 "numbers. Correct it, or leave it empty"
             )
-        if known is not None and (unknown := sorted({*texts} - {*known, None})):
+        if known is not None and (unknown := sorted({*filter(None, texts)} - {*known})):
             row = next(i for i, text in enumerate(texts) if text in unknown)
             unseen.append(
                 f"column {name!r} contains {format_list(map(repr, unknown))} in {format_row(row)}, but the training "

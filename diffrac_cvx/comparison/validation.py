@@ -22,7 +22,6 @@ from diffrac_cvx.comparison.disagreements import (
 )
 from diffrac_cvx.comparison.methods import summarize_error
 from diffrac_cvx.comparison.table import ReportTable
-from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.datasets.planted import make_planted
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.points.checks import Array, as_seed, positive, positive_int
@@ -141,7 +140,9 @@ class Validation:
     @property
     def table(self) -> Any:
         """The rows as a pandas DataFrame."""
-        return pandas_or_error().DataFrame(list(self.rows))
+        import pandas
+
+        return pandas.DataFrame(list(self.rows))
 
     def report_table(self) -> ReportTable:
         """Return the printed table: all columns, with the number of violations instead of their texts."""

@@ -169,7 +169,7 @@ def test_constant_columns_are_named_and_no_warning_reaches_the_terminal(on_table
     assert "arn" not in error
     assert "constant" not in error
     assert printed.count("constant") == 1
-    assert "Note: column 'unit' is constant and carries no information." in printed
+    assert "Note: constant columns carry no information: 'unit'." in printed
 
 
 def test_an_overflow_is_no_warning_in_the_terminal(on_table):

@@ -50,9 +50,9 @@ MAY_IMPORT = {
     "marimo": {"app.page.notebook"},
     "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
-    "openpyxl": {"datasets.tables"},
-    "pandas": {f"datasets.{name}" for name in ("columns", "schema", "tables", "text_tables")},
-    "requests": {"datasets.files"},
+    "openpyxl": {"datasets.reading"},
+    "pandas": {"comparison.comparing", "comparison.validation"},
+    "requests": {"datasets.real"},
     "jinja2": {"app.render"},
     "rich": {"comparison.table"},
     "sklearn": {"baselines.standardized", "app.cli.cluster"}

@@ -83,7 +83,7 @@ PathDisplay(path).plot(labeled=3)
 #
 #    $ diffrac-cvx cluster table.csv --one-hot-all --lambda 0.1
 #    $ diffrac-cvx cluster table.csv --lambda 0.1 --nonnegative age,dose
-#    $ diffrac-cvx path table.csv --feature-groups groups.csv --out path.png
+#    $ diffrac-cvx cluster table.csv --lambda 0.1 --feature-groups groups.csv
 #
 # Here is the table of heart patients, of which four columns are categories:
 

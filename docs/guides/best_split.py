@@ -58,7 +58,8 @@ for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=
 
 # %%
 # The search can be stopped at any time, by ``time_limit``, by a callback that returns True or by Ctrl-C. It then returns the best
-# labels so far and valid bounds.
+# labels so far and valid bounds. With `Constraints` on rows, only labels that satisfy them are considered, and the bounds are on the
+# cost of these (:doc:`known_points`). The difference from the optimum without them measures how far they disagree with the optimal split.
 #
 # A certificate as a file
 # -----------------------
@@ -126,9 +127,6 @@ for n in (50, 200, 500):
 
 # %%
 # The optimum is proved; sign flips may miss it, from any component.
-#
-# `Constraints` on rows are accepted too. Only labels that satisfy them are considered, and the bounds are on the cost of these
-# (:doc:`known_points`). The difference to the optimum without them measures how far they disagree with the optimal split.
 #
 # Run time
 # --------

@@ -3,8 +3,8 @@ Nonlinear boundaries with kernel features
 =========================================
 
 `DiffracClustering` splits along a direction, so it cannot separate concentric rings or two crescents.
-In kernel features, a direction is a curve in the plane of the points. scikit-learn computes such features, ``Nystroem``
-and ``RBFSampler``; in a pipeline before the estimator they need no new code here, and the bounds are still certified. This
+In kernel features, a direction is a curve in the plane of the points. scikit-learn computes such features, with ``Nystroem``
+or ``RBFSampler``; in a pipeline before the estimator they need no new code here, and the bounds are still certified. This
 page explains for which problem they hold, how to choose the bandwidth without labels and when that fails, and the effect of the
 rank.
 """

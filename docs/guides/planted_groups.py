@@ -3,8 +3,8 @@ Recovery of planted feature groups
 ==================================
 
 Columns may come in groups: the levels of one category, the pixels of a region, the genes of a pathway. A penalty on groups
-selects or excludes them as a whole. This page measures when it finds the groups that carry the labels and when it loses
-to the l1 penalty, and derives which weights are too large to detect any direction.
+selects or excludes them as a whole (:doc:`groups_and_signs`). This page derives which weights are too large to detect any
+direction, and says when the penalty finds the groups that carry the labels and when the l1 penalty is better.
 """
 
 # %%
@@ -69,7 +69,7 @@ to the l1 penalty, and derives which weights are too large to detect any directi
 #
 # Results
 # -------
-# In short: with few points or a weak shift the penalty on groups finds the groups when l1 does not; its labels are
+# With few points or a weak shift the penalty on groups finds the groups when l1 does not; its labels are
 # hardly better. The best weight for the labels is smaller than the one that excludes the other groups, so that one solution
 # is not best for both. V itself spreads over more groups than the direction of its labels. If one column of *every* group is planted,
 # no group can be excluded, and l1 wins. The measurements of ``make groups`` are in :doc:`/beyond`.

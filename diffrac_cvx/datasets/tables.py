@@ -124,8 +124,8 @@ def read_table(
         Whether the first line contains the column names.  By default it does if every entry is text or a whole number
         and the whole numbers increase or decrease.
     separator, decimal, thousands, encoding : str, optional
-        Field separator, decimal mark ("." or ","), thousands separator ("." or ",") and encoding of a text file; found
-        by default, the marks column by column.
+        Field separator of a text file.  Decimal mark, "." or ",", found column by column.  Thousands separator, "." or
+        ",", found column by column.  Encoding of a text file.  All are found by default.
     na_values : sequence of str
         Texts of missing values, besides those of pandas.
     skip_rows : int, or sequence of int

@@ -191,7 +191,7 @@ def certify_y(
         raise DataError(f"Y_or_F has {len(F)} rows for {len(points)} points. Pass one row for each point.")
     if F.shape[0] == F.shape[1]:
         F = psd_factor(F)
-    if alpha is not None and constraints is not None:
+    if alpha is not None and points.chunklets.max_size:
         raise ParameterError("alpha and constraints cannot be combined: both may be infeasible. Give only one.")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
     bounds = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))

@@ -58,7 +58,7 @@ from diffrac_cvx.rounding.many_clusters import (
 )
 from diffrac_cvx.rounding.two_clusters import labels_from_known
 from diffrac_cvx.solvers.driver import with_all_points
-from diffrac_cvx.solvers.exact import optimal_labels
+from diffrac_cvx.solvers.exact.search import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
 
 MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels

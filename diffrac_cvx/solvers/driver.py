@@ -48,6 +48,7 @@ def solve_by_iterates(
     solver: str,
     *,
     start: Result | npt.ArrayLike | None = None,
+    certifies_start: bool = False,
     exhausted: Status = Status.STALLED,
     sample_weight: npt.ArrayLike | None = None,
     constraints: Constraints | None = None,
@@ -56,8 +57,9 @@ def solve_by_iterates(
 ) -> Result:
     """Solve problem (15) with a generator of iterates: certify each, keep the best, stop on the certified gap.
 
-    The start is certified before the first iterate.  The status is ``exhausted`` if the iterates end.  Rows without
-    weights and constraints are streamed if ``are_many(n, d)``; a sparse matrix may be stored ``by_columns``.
+    The start is certified before the first iterate, unless the solver ``certifies_start`` itself.  The status is
+    ``exhausted`` if the iterates end.  Rows without weights and constraints are streamed if ``are_many(n, d)``; a
+    sparse matrix may be stored ``by_columns``.
     """
     # 1. Read the table, and return the closed form if only the offset remains.
     nu, X = in_unit_interval(nu, "nu"), known_shape(X)
@@ -91,8 +93,8 @@ def solve_by_iterates(
                 warm_start = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # the data are below rounding error relative to the penalty
             return trivial(shape, status=Status.OVERFLOW)
-        # 3. Certify the iterates; a solver of streamed rows or blocks certifies the start itself.
-        if warm_start.U is not None and not is_sparse(warm_start.U) and not problem.X.is_streamed:
+        # 3. Certify the iterates.
+        if warm_start.U is not None and not certifies_start:
             points = chain([Iterate(warm_start.U, 0, DualPoint(C=warm_start.C), warm_start.point)], points)
         found = certify_until_stopped(problem, points, warm_start.point, stopping, solver, exhausted)
     with one_thread(), time_limited(None):

@@ -48,7 +48,6 @@ DIRECTIONS = 6  # random directions in which a factor's rows are moved to minimi
 MIXINGS = 300  # rounds of coordinate descent on the rows of a factor
 ROUNDED = 1e-40  # rounding error of sixty digits
 COST_TOLERANCE = Decimal("1e-9")  # change of an objective by excluding directions along which columns nearly agree
-PERSISTENCY_SLACKS = (0.0, 0.01, 0.1)  # slacks above the best objective found, for persistency
 MOST_COLUMNS = 40  # most columns of a factor with many rows whose value is computed
 MAIN = 4  # leading columns of a factor whose value is computed
 SETTINGS = {"batch": BATCH, "seconds": SECONDS}
@@ -236,23 +235,15 @@ def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | No
     what = "optimal labels" if constraints is None else "optimal labels with constraints"
     given: dict[str, Any] = {"sample_weight": w, "constraints": constraints}
     try:
-        slack = (
-            None if has_l1 else PERSISTENCY_SLACKS[n % len(PERSISTENCY_SLACKS)]
-        )  # with an l1 penalty it takes seconds per point
         given |= {"certificate": penalty.groups is None and penalty.nonnegative is None}
-        found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, persistency_slack=slack, **given)
+        found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, **given)
         yield from lower_bounds(what, Stated(found.lower, excluded_of(found)), least)
         if found.certificate is not None:
             yield from lower_bounds(
                 f"certificate of {what}", Stated(found.certificate.lower, excluded_of(found)), least
             )
-        if slack is not None:
+        if not has_l1:
             yield Bound(what, "upper", found.upper, least.value)
-            others = [not agrees(y, found.labels, found.persistent, constraints) for y in labelings]
-            if any(others):  # persistency is a bound on the objective of labels that differ there
-                differing = Least(*(least_where(values, others) for values in (costs, reduced)))
-                stated = Stated(found.upper + slack, excluded_of(found))
-                yield from lower_bounds(f"what is certain of {what}", stated, differing)
     except dc.InvalidBoundError as contradiction:
         yield from lower_bounds(what, Stated(contradiction.lower, excluded_of(contradiction, said)), least)
     if constraints is not None:
@@ -264,20 +255,6 @@ def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | No
         if not has_l1 and w is None:
             again = certified_bound(said, dc.certify_y, X, result.F, nu, penalty=penalty, constraints=constraints)
             yield from lower_bounds("certify_y with constraints", again, least)
-
-
-def agrees(y: Array, labels: Array, persistent: Any, constraints: dc.Constraints | None) -> bool:
-    """Return whether labels agree with those found at persistent points, up to a global sign (that of known labels)."""
-    products = (y * labels)[persistent]
-    if constraints is not None and constraints.labels is not None:
-        products = products * (y * constraints.labels)[np.flatnonzero(constraints.labels)[0]]
-        return bool(np.all(products > 0.0))
-    return len(set(products)) <= 1
-
-
-def least_where(values: list[Decimal] | None, chosen: list[bool]) -> Any:
-    """Return the smallest of the selected values."""
-    return None if values is None else min(value for value, one in zip(values, chosen, strict=True) if one)
 
 
 def satisfies(y: Array, constraints: dc.Constraints) -> bool:

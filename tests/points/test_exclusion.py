@@ -181,7 +181,6 @@ def test_every_record_that_states_a_bound_says_how_many_columns_are_excluded():
             "v_space_normalized": dc.solve(dc.v_space_normalized(X), "CLARABEL"),
             "multiclass": dc.solve(dc.multiclass(X, 3), "CLARABEL"),
             "bracket": dc.low_rank(X, callback=seen.append).bracket,
-            "points that are certain": dc.optimal_labels(X, persistency_slack=0.05),
         }
         model = dc.DiffracClustering(ridge=0.0, test_structure=False).fit(X)
         path = dc.paths.nu_path(X, [0.5, 1.0])

@@ -9,7 +9,8 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Status
-from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank
+from diffrac_cvx.solvers import low_rank
+from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     GROWTH_ROUNDS,
     Lagrangian,
@@ -155,7 +156,7 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     lagrangian = one_block(FactorParametrization(problem))
     at, _ = lagrangian.minimize(lagrangian.point(np.eye(len(problem.c)) / len(problem.c)), 15, Memory())
     point, (C,) = problem.rescale(at.U), lagrangian.multiplier(at.U)
-    refined, bounds = refine_point(problem, point, C)
+    refined, _, bounds = refine_point(problem, point.U, C)
     plain = certify(problem, point, DualPoint(C=C))
     assert bounds.lower <= upper + 1e-12
     assert bounds.upper >= lower - 1e-12

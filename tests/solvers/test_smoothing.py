@@ -7,8 +7,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root, softmax_value
-from diffrac_cvx.solvers.smoothed_dual.solver import published_dual
+from diffrac_cvx.solvers.smoothed_dual import SmoothedDual, prox_inverse, published_dual, softmax_root, softmax_value
 
 PENALTIES = {"none": Penalty(), "l1": Penalty(c=0.2), "both": Penalty(a=0.1, c=[0.1, 0.3, 0.2, 0.0])}
 

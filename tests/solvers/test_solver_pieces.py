@@ -14,6 +14,7 @@ from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.points import add_tuples, block_weighted_sums
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows
+from diffrac_cvx.solvers import smoothed_dual as fista
 from diffrac_cvx.solvers.factored import augmented_lagrangian, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     append_violated_direction,
@@ -25,8 +26,7 @@ from diffrac_cvx.solvers.factored.parametrization import (
     sizes_of_directions,
 )
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
-from diffrac_cvx.solvers.smoothed_dual import solver as fista
-from diffrac_cvx.solvers.smoothed_dual.dual import BoxWithDiagonal, SmoothedDual
+from diffrac_cvx.solvers.smoothed_dual import BoxWithDiagonal, SmoothedDual
 from diffrac_cvx.solvers.stopping import Stopping, WarmStart
 
 RNG = np.random.default_rng(50)

@@ -9,7 +9,6 @@ It is solved by an augmented Lagrangian in F, minimised by L-BFGS (Burer and Mon
 """
 
 from collections.abc import Callable
-from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +52,7 @@ class CutRelaxation:
         self.rows, self.root = self.whitened_rows(), inverse_root(problem.A + self.C)
         self.U = self.best_directions(self.F)
         self.cliques = [Cliques(np.zeros((0, q), np.int64), np.zeros((0, q), np.int8), np.zeros(0)) for q in SIZES]
-        self.stiffness, self.lower, self.n_rounds = 1.0, -np.inf, 0
+        self.stiffness, self.lower = 1.0, -np.inf
         self.dual: tuple[Array, tuple[Cliques, ...], Array | None] | None = None  # mu, g and C, which prove `lower`
         self.index()
 
@@ -88,12 +87,6 @@ class CutRelaxation:
         m = len(self.rows)
         T = np.bincount(self.places, self.coefficients * np.repeat(g, self.counts), m * m).reshape(m, m)
         return np.asarray(T + T.T)
-
-    def set_multipliers(self, g: Array) -> None:
-        """Set the multipliers of all inequalities."""
-        parts = np.split(g, np.cumsum([len(each.points) for each in self.cliques])[:-1])
-        self.cliques = [each._replace(multipliers=part) for each, part in zip(self.cliques, parts, strict=True)]
-        self.multipliers = g
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
         """Keep the inequalities of a mask."""
@@ -187,7 +180,9 @@ class CutRelaxation:
     def update_multipliers(self) -> float:
         """Set all multipliers to the maximisers of the augmented Lagrangian; return the largest violation before."""
         violations = self.violations(self.F @ self.F.T)
-        self.set_multipliers(np.maximum(self.multipliers + self.stiffness * violations, 0.0))
+        self.multipliers = np.maximum(self.multipliers + self.stiffness * violations, 0.0)
+        parts = np.split(self.multipliers, np.cumsum([len(each.points) for each in self.cliques])[:-1])
+        self.cliques = [each._replace(multipliers=part) for each, part in zip(self.cliques, parts, strict=True)]
         if len(self.U):
             self.relative = self.relative_C(self.root @ self.U / len(self.F) ** 0.5)
             self.C = self.relative * self.box + np.diag(self.problem.c**2)
@@ -258,7 +253,6 @@ class CutRelaxation:
                 new = (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]
                 self.F, self.U = unit_rows(np.hstack([self.F, new])), np.hstack([self.U, self.best_directions(new)])
             # 3. Violated inequalities: triangles, of part of the rows first; larger cliques where few are violated.
-            self.n_rounds += 1
             Y = self.F @ self.F.T
             self.keep((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
             found, worst = violated_triangles(Y, rng.permutation(m), max(int(fraction * m), 8), limit, timer)
@@ -276,25 +270,6 @@ class CutRelaxation:
             if slow == 1 and n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:
                 self.stiffness = min(1.6 * self.stiffness, 200.0)
             last_violation = violation
-
-    def merged(self, i: int, j: int, sign: float) -> "CutRelaxation":
-        """Return the relaxation with z_i = sign z_j, started from this one: one chunklet instead of two."""
-        node, problem, m = copy(self), copy(self.problem), len(self.rows)
-        others, place = np.arange(m) != i, np.arange(m) - (np.arange(m) > i)
-        place[i] = place[j]
-        problem.B, problem.w = problem.B.copy(), problem.w.copy()
-        problem.B[j], problem.w[j] = problem.B[j] + sign * problem.B[i], problem.w[j] + sign * problem.w[i]
-        problem.B, problem.w = problem.B[others], problem.w[others]
-        node.problem, node.F, node.lower, node.dual = problem, self.F[others], -np.inf, None
-        node.cliques = []
-        for each in self.cliques:
-            here = each.points == i
-            signs = np.where(here, sign * each.signs, each.signs).astype(np.int8)
-            kept = ~(here.any(axis=1) & (each.points == j).any(axis=1))
-            node.cliques.append(Cliques(place[each.points], signs, each.multipliers).subset(kept))
-        node.rng, node.rows = np.random.default_rng(0), node.whitened_rows()
-        node.index()
-        return node
 
     def multiplier_in_units(self) -> Array | None:
         """Return C in the user's units, (d, d) with zeros for excluded columns; None without an l1 term."""

@@ -43,7 +43,7 @@ class OptimalLabels:
         Certified bounds, rounding errors included: no labels that satisfy the constraints have an objective of Eq. (9)
         below ``lower``, and that of ``labels`` is at most ``upper``.
     status : Status
-        Termination status of the search, or of the search for persistent points if that was cut short.
+        Termination status of the search.
     n_nodes, n_cuts : int
         Number of relaxations solved by branch and bound, and of clique inequalities at the end of the cutting planes.
     root_bound : float
@@ -57,10 +57,6 @@ class OptimalLabels:
         Certificate of the bounds, which `check_certificate` verifies, if the cutting planes proved the lower bound.
     seconds : float
         Wall-clock time in seconds.
-    persistent : (n,) array of bool, or None
-        Persistent points: those certified to have the same label, up to one global sign, in every labelling whose
-        objective is at most ``persistency_slack`` above that of ``labels``.  Known labels fix the sign.  Points still
-        undecided at the time limit or when the callback stopped the search are False.  None unless requested.
     n_excluded : int
         Number of excluded columns, see `Result`; labels and bounds refer to the table without them.
     """
@@ -76,7 +72,6 @@ class OptimalLabels:
     history: list[tuple[float, float, float]]
     seconds: float
     certificate: CutCertificate | None = None
-    persistent: npt.NDArray[np.bool_] | None = None
     n_excluded: int = 0
 
     @property
@@ -109,7 +104,6 @@ def optimal_labels(
     time_limit: float | None = None,
     callback: Callable[[Bracket, int, int], bool | None] | None = None,
     sample_weight: npt.ArrayLike | None = None,
-    persistency_slack: float | None = None,
     cutting_planes: bool = True,
     certificate: bool = False,
 ) -> OptimalLabels:
@@ -152,15 +146,11 @@ def optimal_labels(
     tol : float
         Certified gap ``upper - lower`` at which the search stops, > 0; default 1e-4.
     time_limit : float, optional
-        Time limit in seconds for the search and for ``persistency_slack`` together; the bounds are valid in any case.
-        If only the latter is cut short, the labels may still be certified optimal: see ``gap``.
+        Time limit in seconds for the search; the bounds are valid in any case.
     callback : callable, optional
         Called periodically with the bounds and the numbers of nodes and of inequalities; return True to stop.
     sample_weight : (n,) array, optional
         Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.
-    persistency_slack : float, optional
-        If given, also find the points that have the same label in every labelling whose objective is at most this
-        much above that of the best one found.  This takes one more relaxation per point after the search.
     cutting_planes : bool
         Whether to use cutting planes; default True.
     certificate : bool
@@ -200,8 +190,6 @@ def optimal_labels(
     make_tree = SparseTree if penalty.has_l1 else RidgeTree
     tree = make_tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, reduced.n_excluded)
     tree.timer, tree.callback = timer, callback
-    if persistency_slack is not None:
-        nonnegative(persistency_slack, "persistency_slack")
 
     # 1. The problem of the cutting planes, which know no feature groups and no signs of coefficients.
     fields: dict[str, Any] = {
@@ -236,15 +224,6 @@ def optimal_labels(
 
         return relaxation.solve(lambda: tree.cutoff, tree.improve, report, timer)
 
-    def bound_merged(i: int, j: int, sign: float, cutoff: float) -> float:
-        if relaxation is None:
-            return -np.inf
-        if relaxation.n_rounds == 0:  # branch and bound alone proved the labels optimal
-            add_cuts(relaxation)
-        node = relaxation.merged(i, j, sign)
-        node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status, timer)
-        return node.lower
-
     with time_limited(timer.deadline):
         status = tree.search(np.inf if relaxation is None else TREE_WORK)
         root_gap = tree.best - tree.root_bound
@@ -256,11 +235,6 @@ def optimal_labels(
             except KeyboardInterrupt:
                 status = Status.STOPPED
         status = status or tree.search() or Status.STALLED
-        persistent = None
-        if persistency_slack is not None:
-            tighter = None if relaxation is None else bound_merged
-            persistent_chunklets, status = tree.persistent(persistency_slack, all_chunklets.labeled, status, tighter)
-            persistent = persistent_chunklets[all_chunklets.membership]
 
     # 3. Labels of the points, with the bounds.
     labels = all_chunklets.labels_from_signs(tree.signs)
@@ -290,7 +264,6 @@ def optimal_labels(
         history=tree.history,
         seconds=timer.elapsed,
         certificate=proof,
-        persistent=persistent,
         n_excluded=tree.n_excluded,
     )
 

@@ -32,7 +32,6 @@ from diffrac_cvx.solvers.factored.solver import low_rank
 
 Signs = npt.NDArray[np.int8]  # of the chunklets, 0 if free
 
-MAX_MERGED = 200  # relaxations with inequalities that are solved for persistent points
 GAP_RATIO = 0.15  # of cutoff - upper bound: gap at which to stop solving a node that cannot reach the cutoff
 
 
@@ -198,44 +197,6 @@ class Tree(ABC):
         return (
             Status.STOPPED if self.callback is not None and self.callback(bracket, self.n_nodes, self.n_cuts) else None
         )
-
-    def persistent(
-        self, slack: float, labeled: int, status: Status, bound_merged: Callable[[int, int, float, float], float] | None
-    ) -> tuple[npt.NDArray[np.bool_], Status]:
-        """Return the chunklets with one sign relative to the labelled one in all labels within slack of the best.
-
-        Without known labels, relative to the anchor.  They are those for which the bound with the other sign exceeds
-        the best objective plus slack.  Where that of the root relaxation does not, `bound_merged` may return a better
-        bound with z_i = s z_j from i, j, s and the number that it is to exceed: for the most promising chunklets, at
-        most MAX_MERGED.  The status is that of the search, or of this step if it is cut short; chunklets undecided by
-        then are not persistent.
-        """
-        reference, cutoff = labeled if labeled >= 0 else self.anchor, self.best + slack
-        persistent, zero = np.arange(len(self.signs)) == reference, ~self.rows.any(axis=1)
-        others, bounds = np.flatnonzero(~persistent & ~zero), np.full(len(self.signs), -np.inf)
-        try:
-            for at in range(0, len(others) if status is not Status.STOPPED else 0, self.batch_size):
-                stop_status = self.stop_status()
-                if stop_status is not None:
-                    return persistent, stop_status
-                chunklets = others[at : at + self.batch_size]
-                signs = np.tile(zero.astype(np.int8), (len(chunklets), 1))
-                signs[:, reference] = self.signs[reference]
-                signs[np.arange(len(chunklets)), chunklets] = -self.signs[chunklets]
-                bounds[chunklets] = self.solve(signs, [None] * len(signs), cutoff)[0]
-                persistent[chunklets] = bounds[chunklets] > cutoff
-            undecided = others[~persistent[others]]
-            if bound_merged is None or status is Status.STOPPED:
-                return persistent, status
-            for i in undecided[np.argsort(-bounds[undecided])][:MAX_MERGED]:
-                stop_status = self.stop_status()
-                if stop_status is not None:
-                    return persistent, stop_status
-                sign = -self.signs[i] * self.signs[reference]
-                persistent[i] = bound_merged(int(i), reference, sign, cutoff) > cutoff
-        except KeyboardInterrupt:
-            return persistent, Status.STOPPED
-        return persistent, status
 
 
 class RidgeTree(Tree):

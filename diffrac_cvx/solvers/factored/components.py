@@ -4,11 +4,11 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
-from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem, join_labels
+from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem, join_labels, labels_by_zeros
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import bound_at
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense, is_sparse
+from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_or_one, principal_columns, psd_factor, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.result import Bracket, Labels
@@ -19,11 +19,19 @@ from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
 
 def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
-    """Return whether the block strategy applies: few coordinates without an l1 weight, and no dense warm start."""
+    """Return whether the block strategy applies: few coordinates without an l1 weight, and a cold or a split start."""
     free = int(np.sum(problem.c == 0.0))
-    sparse_start = warm_start.U is None or is_sparse(warm_start.U)
-    sparse_start &= problem.pair_penalty.splits_into_blocks
-    return sparse_start and free <= 8 and len(problem.c) - free >= 4
+    applies = problem.pair_penalty.splits_into_blocks and free <= 8 and len(problem.c) - free >= 4
+    return applies and (warm_start.U is None or is_block_diagonal(problem, warm_start.U))
+
+
+def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
+    """Return whether UU' splits the penalised coordinates into components, none with half of them or more."""
+    pattern = scipy.sparse.csr_array(U)[problem.c > 0.0].astype(bool).astype(float)
+    if pattern.shape[0] == 0 or 2 * pattern.count_nonzero() > np.prod(pattern.shape):
+        return False
+    labels = labels_by_zeros(pattern @ pattern.T)
+    return bool(2 * np.bincount(labels).max() < len(labels))
 
 
 def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:

@@ -2,7 +2,6 @@
 
 import pickle
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,18 +65,6 @@ def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     assert bounds.lower == pytest.approx(certify(dense, one).lower, abs=1e-9)
     assert bounds.upper == pytest.approx(one.value, abs=1e-12)
     np.testing.assert_allclose(M, weighted_gram(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
-
-
-def test_two_threads_give_the_sums_of_one():
-    rows = as_rows(data(n=7001))
-    problem = direction_problem(rows, 0.7, dc.Penalty.l1(1e-2))
-    shared = direction_problem(replace(rows, threads=2), 0.7, dc.Penalty.l1(1e-2))
-    U = problem.rescale(factor(problem)).U
-    (one, narrow, M), (two, shared_bounds, shared_M) = (certify_in_one_pass(at, U, None) for at in (problem, shared))
-    assert two.value == pytest.approx(one.value, abs=1e-14)
-    np.testing.assert_allclose(shared_M, M, rtol=1e-12, atol=1e-14)
-    assert shared_bounds.lower == pytest.approx(narrow.lower, abs=1e-13)
-    assert shared.X.bounds() == [(0, 4000), (4000, 7001)]
 
 
 def test_centering_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_column_is_constant():
@@ -232,3 +219,35 @@ def test_components_take_over_from_the_samples_and_say_what_is_proved(sample_sma
     result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)
     assert result.gap <= 1e-6
     assert str(result.components) == "V is diagonal, and every optimal V is certified to be"
+
+
+# Sizes of samples
+
+
+def test_rows_are_many_where_samples_of_twenty_entries_each_are_few_beside_them():
+    assert sampling.many_rows(40_000, 5)
+    assert not sampling.many_rows(39_999, 5)
+    assert sampling.many_rows(160_000, 63)
+    assert not sampling.many_rows(160_000, 64)
+
+
+def test_samples_grow_by_the_same_factor_up_to_half_of_the_rows():
+    n, D = 100_000, 20
+    sizes = list(sampling.sample_sizes(n, D, has_l1=False))
+    assert sizes[0] == 8 * D**2
+    assert all(m <= n / 2 for m in sizes)
+    assert sizes[1:] == [int(2.5 * m) for m in sizes[:-1]]
+    assert 2.5 * sizes[-1] > n / 2
+    sparse = list(sampling.sample_sizes(n, D, has_l1=True))
+    assert sparse[0] == max(3 * D**2, int(0.02 * n))
+    assert all(m <= n / 2 for m in sparse)
+    assert next(sampling.sample_sizes(n, 40, has_l1=True)) == 3 * 40**2
+    assert next(sampling.sample_sizes(n, 2, has_l1=False)) == 2000
+
+
+@pytest.mark.parametrize("permuted", [0, 10_000])
+def test_no_row_is_twice_in_a_sample(permuted, monkeypatch):
+    monkeypatch.setattr(sampling, "MAX_PERMUTED_ROWS", permuted)
+    X = RNG.standard_normal((60, 2))
+    sample = sampling.draw_sample(direction_problem(as_rows(X), 1.0, dc.Penalty(lam=0.1)), 50).array()
+    assert len({tuple(row) for row in sample}) == 50

@@ -1,18 +1,13 @@
 """Certified optimal labels: brute force agrees, every intermediate bound is valid, constraints are satisfied."""
 
-import time
 from itertools import product
 
 import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.machine.deadlines import Timer
-from diffrac_cvx.points.constraints import Chunklets
-from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.problem.result import Progress
-from diffrac_cvx.solvers.exact import search, tree
-from diffrac_cvx.solvers.exact.tree import RidgeTree, SparseTree
+from diffrac_cvx.solvers.exact import search
+from diffrac_cvx.solvers.exact.tree import RidgeTree
 
 
 def costs_of(X, nu, ridge, lam=0.0, w=None):
@@ -182,73 +177,3 @@ def test_an_interruption_leaves_a_valid_bracket_wherever_it_comes(monkeypatch, n
 
 
 # Pieces
-
-
-def test_without_constraints_the_first_label_is_one_and_the_seconds_are_those_that_passed():
-    started = time.perf_counter()
-    found = dc.optimal_labels([[0.0], [9.0], [1.0], [8.0]], ridge=0.1)
-    assert 0.0 < found.seconds <= time.perf_counter() - started
-    assert found.labels.tolist() == [1.0, -1.0, 1.0, -1.0]
-
-
-@pytest.mark.parametrize("lam", [0.0, 0.02], ids=["ridge", "l1"])
-def test_a_search_starts_from_labels_and_a_bound_found_elsewhere(lam):
-    X = dc.datasets.make_planted(30, 4, noise=0.5, rng=0).X
-    best = dc.optimal_labels(X, ridge=0.1, lam=lam, tol=1e-4)
-
-    def search(incumbent=None, lower=0.0):
-        points, chunklets = array_points(X - X.mean(axis=0)), Chunklets(np.arange(30), np.ones(30), -1)
-        found = (SparseTree if lam else RidgeTree)(points, 1.0, dc.Penalty(ridge=0.1, lam=lam), chunklets, 30, 1e-4, 0)
-        found.floor, found.signs = lower, found.signs if incumbent is None else incumbent
-        assert found.search() is dc.Status.OPTIMAL
-        return found
-
-    alone, with_labels = search(), search(incumbent=best.labels)
-    assert alone.lower == pytest.approx(best.lower, abs=1e-4)
-    assert with_labels.best <= best.upper + 1e-12
-    assert np.array_equal(with_labels.signs, best.labels)
-    assert with_labels.n_nodes <= alone.n_nodes
-    proved = search(incumbent=best.labels, lower=best.lower)
-    assert proved.n_nodes == 1
-    assert proved.lower == proved.root_bound == best.lower
-
-
-def test_no_two_nodes_have_the_same_number_so_that_equal_bounds_are_in_order():
-    X = dc.datasets.make_planted(60, 5, noise=0.5, rng=0).X
-    points, chunklets = array_points(X - X.mean(axis=0)), Chunklets(np.arange(60), np.ones(60), -1)
-    search, numbers = RidgeTree(points, 1.0, dc.Penalty(ridge=0.1), chunklets, 60, 1e-6, 0), []
-    search.callback = lambda *_: numbers.append([node.number for node in search.open_nodes])
-    search.search()
-    assert len(numbers) > 2
-    assert all(len(set(some)) == len(some) for some in numbers)
-
-
-def test_a_node_that_reaches_or_cannot_reach_the_cutoff_is_not_solved_further(monkeypatch):
-    kept = []
-    monkeypatch.setattr(
-        tree,
-        "low_rank",
-        lambda *_, **limits: kept.append(limits["callback"]) or dc.low_rank([[1.0], [2.0], [4.0]], ridge=0.1),
-    )
-    points, chunklets = (
-        array_points(np.random.default_rng(0).standard_normal((6, 2))),
-        Chunklets(np.arange(6), np.ones(6), -1),
-    )
-    SparseTree(points, 1.0, dc.Penalty(lam=0.05), chunklets, 6, 1e-3, 0).solve(np.ones((1, 6)), [None], 0.5)
-    stops = {
-        bounds: kept[0](Progress(1, 0.0, *bounds)) for bounds in ((0.5, 0.6), (0.4, 0.6), (0.3, 0.31), (0.2, 0.31))
-    }
-    assert stops == {(0.5, 0.6): True, (0.4, 0.6): False, (0.3, 0.31): True, (0.2, 0.31): False}
-
-
-def test_a_node_has_the_time_that_is_left_and_hardly_any_after_the_deadline(monkeypatch):
-    points, given = array_points(np.random.default_rng(0).standard_normal((6, 2))), []
-    chunklets, found = Chunklets(np.arange(6), np.ones(6), -1), dc.low_rank([[1.0], [2.0], [4.0]], ridge=0.1)
-    monkeypatch.setattr(tree, "low_rank", lambda *_, **limits: given.append(limits["time_limit"]) or found)
-    search = SparseTree(points, 1.0, dc.Penalty(lam=0.05), chunklets, 6, 1e-3, 0)
-    for seconds in (5.0, 0.0, None):
-        search.timer = Timer(seconds)
-        search.solve(np.ones((1, 6), dtype=np.int8), [None], 0.5)
-    assert 4.0 < given[0] <= 5.0
-    assert 0.0 < given[1] <= 0.01
-    assert given[2] is None

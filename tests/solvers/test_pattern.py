@@ -69,25 +69,6 @@ def test_columns_on_other_scales_give_the_same_bounds():
     np.testing.assert_allclose(plain, scaled, atol=2e-7)
 
 
-def test_a_pair_may_enter_again_with_the_other_sign(monkeypatch):
-    entered = []
-    terms = pattern.pattern_terms
-
-    def record(X, A, bound, J, K, signs):
-        entered.append(len(J) - len(set(zip(J, K, strict=True))))
-        return terms(X, A, bound, J, K, signs)
-
-    monkeypatch.setattr(pattern, "pattern_terms", record)
-    rng = np.random.default_rng(4)
-    n, d = int(rng.integers(10, 80)), 23
-    rng.integers(1, 25)
-    X = rng.standard_normal((n, d))
-    X[:, :2] = rng.choice([-1.0, 1.0], (n, 2))
-    lower, upper = bounds_of(problem_of(X, 0.5, dc.Penalty(c=rng.uniform(0.02, 0.5, d) * X.std(axis=0))))
-    assert max(entered) > 0
-    assert upper - lower <= 1e-6
-
-
 @pytest.fixture
 def barrier():
     """Terms of the barrier problem at an interior point, with pairs and a free coordinate."""
@@ -149,14 +130,3 @@ def test_it_ends_after_few_steps_if_most_pairs_are_in_v():
     points = list(solve(problem, 1e-6, 200))
     assert all(isinstance(point, float) for point in points)
     assert len(points) <= 20
-
-
-def test_a_pause_before_every_step_does_not_change_the_iterates():
-    problem = problem_of(planted(60, 12, sparsity=3))
-    running = [one for one in solve(problem, 1e-6, 200) if isinstance(one, Iterate)]
-    paused, other = [], solve(problem_of(planted(50, 10, sparsity=3)), 1e-6, 200)
-    for one in solve(problem, 1e-6, 200):
-        next(other, None)  # another strategy runs in the pauses
-        paused += [one] if isinstance(one, Iterate) else []
-    assert [one.bounds for one in paused] == [one.bounds for one in running]
-    assert all(np.array_equal(one.U, two.U) for one, two in zip(paused, running, strict=True))

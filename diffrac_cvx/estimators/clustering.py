@@ -156,7 +156,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         clusters a point belongs to the cluster with the largest value; with "splits" the functions are those of the
         last split of each cluster.
     groups_used_ : tuple of str
-        With ``groups``: names of the groups with a nonzero coefficient.
+        Names of the groups with a nonzero coefficient; without ``groups``, each feature is a group.
     scaled_coef_ : (d,) array or (K, d) array
         Coefficients per standard deviation of each feature, which are comparable between features.  The largest is
         positive for two clusters without sign constraints.  For more, the values of each function have standard

@@ -190,32 +190,6 @@ def slowly(block):
     return block
 
 
-def bad(table, value):
-    """Return the table with a changed entry in row 5000."""
-    row = np.zeros((N, 1))
-    row[5000] = value
-    return table + da.from_array(row, chunks=(N // PARTS, 1))
-
-
-@pytest.mark.slow
-def test_errors_of_workers_are_in_words(four, table):
-    with pytest.raises(dc.DataError, match=r"NaN or infinite, in columns \[0"):
-        dc.low_rank(bad(table, np.nan))
-    low = da.concatenate([table, da.from_delayed(dask.delayed(np.zeros)((3, D)), (5, D), float)])
-    with pytest.raises(dc.DataError, match=r"chunk of X from row 12000 on has shape \(3, 6\)"):
-        dc.low_rank(low)
-    missing = da.from_delayed(dask.delayed(np.load)("/no/such/file.npy"), (5, D), float)
-    with pytest.raises(dc.DataError, match=r"X cannot be read: .*file\.npy"):
-        dc.fista(da.concatenate([table, missing]))
-    late = da.from_delayed(dask.delayed(raise_error)(TimeoutError("the disk does not answer")), (5, D), float)
-    with pytest.raises(dc.DataError, match="the disk does not answer"):
-        dc.low_rank(da.concatenate([table, late]), time_limit=60)
-
-
-def raise_error(error):
-    raise error
-
-
 @pytest.mark.slow
 def test_a_chunk_that_ends_every_worker_is_said_to_be_lost(table):
     deadly = da.from_delayed(dask.delayed(os._exit)(1), (5, D), float)

@@ -419,16 +419,6 @@ def test_roundings_of_the_factor_that_is_not_made_are_those_of_the_array(sample_
 # Rows
 
 
-@every_kind
-def test_a_pass_counts_each_row_once(form):
-    rows = as_rows(form(POINTS))
-    before = rows.rows_read
-    rows.root_mean_and_mean(np.eye(COLUMNS))
-    assert rows.rows_read == before + ROWS
-    rows.weighted_gram(np.ones(ROWS))
-    assert rows.rows_read == before + 2 * ROWS
-
-
 @each_form("array", *READ)
 def test_the_warning_of_a_constant_column_points_at_the_line_that_asked(sample_small_tables, form):
     table = form(np.column_stack([POINTS[:, :2], np.full(ROWS, 2.0)]))

@@ -15,7 +15,6 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.points.linear_algebra import weighted_gram
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import sampling
@@ -92,46 +91,6 @@ def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     expected = one_block(FactorParametrization(rows)).point(last.U).gradient
     gradient = one_block(FactorParametrization(small)).point(last.U).gradient
     np.testing.assert_allclose(gradient, expected, atol=1e-12)
-
-
-class RowsByBlocks(Points):
-    """Rows that are neither in memory nor streamed: only blocks of them are given."""
-
-    def __init__(self, table):
-        self.table = table
-        self.shape = table.shape
-
-    shape = None
-
-    def row_blocks(self):
-        return (self.table[start : start + 500] for start in range(0, len(self.table), 500))
-
-    def array(self):
-        return self.table
-
-    def in_columns(self):
-        return DensePoints(self.table)
-
-    def scaled(self, factors):
-        return RowsByBlocks(self.table * factors)
-
-    def with_offset(self):
-        return RowsByBlocks(np.column_stack([self.table, np.ones(len(self.table))]))
-
-    def in_basis(self, basis):
-        return DensePoints(self.table @ basis)
-
-
-@every_nu
-@every_penalty
-def test_rows_that_a_user_gives_by_blocks_are_sampled(sample_small_tables, nu, penalty):
-    X = data()
-    X = X - X.mean(axis=0)
-    found = dc.low_rank(RowsByBlocks(X), nu, penalty, tol=1e-4)
-    reference = dc.low_rank(X, nu, penalty, tol=1e-6)
-    assert found.gap <= 1e-4
-    assert found.lower <= reference.upper + 1e-12
-    assert reference.lower <= found.upper + 1e-12
 
 
 WHOLE = RNG.integers(0, 5, (400, 3))

@@ -20,7 +20,6 @@ PENALTIES = {
 }
 TOL = {"low_rank": 1e-5, "accelerated": 1e-4, "published": 2e-2}  # published: O(1 / tol) iterations with a small step
 
-each_penalty = pytest.mark.parametrize("penalty", PENALTIES)
 with_and_without_l1 = pytest.mark.parametrize("penalty", ["none", "l1"])
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -131,18 +130,6 @@ def test_memory_is_a_few_times_the_data(penalty):
 
 
 # Starting
-
-
-@each_penalty
-@pytest.mark.parametrize(
-    ("solver", "X"), [("low_rank", CASES["tall"]), ("low_rank", MANY[:, :30]), ("accelerated", CASES["tall"])]
-)
-def test_a_start_at_the_solution_is_recognized(solver, X, penalty):
-    penalty = dc.Penalty(PENALTIES[penalty].a, np.resize(PENALTIES[penalty].c, X.shape[1]))
-    cold = dc.low_rank(X, 0.5, penalty, tol=1e-6)
-    warm = run(solver, X, 0.5, penalty, tol=1e-4 if solver == "low_rank" else 1e-3, start=cold)
-    assert warm.status is dc.Status.OPTIMAL
-    assert warm.n_iter <= (cold.n_iter / 10 if solver == "low_rank" else 10)
 
 
 @pytest.mark.parametrize("d", [12, 30])

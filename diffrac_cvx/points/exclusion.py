@@ -30,7 +30,8 @@ def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
         return points
     if points.is_streamed:  # detecting collinearity needs the rows in memory; streamed solvers reject collinear columns
         found = np.flatnonzero(is_rounding_noise(points) & ~penalized)
-        return exclude_columns(points, make_excluded(points.shape[1], found)) if len(found) else points
+        nothing = (found[:0], np.zeros((0, len(found))))
+        return exclude_columns(points, make_excluded(points.shape[1], found, *nothing)) if len(found) else points
     deviations = np.sqrt(points.mean_squares()[free])
     units = 1.0 / np.maximum(deviations, np.abs(points.means[free]) / len(points) ** 0.5)
     F = points.weighted_rows().in_columns().columns(free).array() * (units / len(points) ** 0.5)
@@ -52,17 +53,13 @@ def is_rounding_noise(points: Points) -> Mask:
     return np.asarray((deviations > 0.0) & (deviations <= rounding_floor(points.means, len(points))))
 
 
-def make_excluded(
-    d: int, columns: Indices, independent: Indices | None = None, combination: Array | None = None
-) -> Excluded:
-    """Return the exclusion of columns that are combinations, (r, e), of others, or constant up to rounding."""
+def make_excluded(d: int, columns: Indices, independent: Indices, combination: Array) -> Excluded:
+    """Return the exclusion of columns that are combinations, (r, e), of r others, up to rounding."""
     keep = np.ones(d)
     keep[columns] = 0.0
+    places = (np.repeat(independent, len(columns)), np.tile(columns, len(independent)))
     F: Any = scipy.sparse.diags_array(keep, format="csr")
-    if independent is not None and combination is not None:
-        places = (np.repeat(independent, len(columns)), np.tile(columns, len(independent)))
-        F = F + scipy.sparse.csr_array((combination.ravel(), places), shape=(d, d))
-    return Excluded(np.sort(columns), F)
+    return Excluded(np.sort(columns), F + scipy.sparse.csr_array((combination.ravel(), places), shape=(d, d)))
 
 
 def exclude_columns(points: PointsKind, excluded: Excluded | None) -> PointsKind:

@@ -77,7 +77,8 @@ def solve_by_iterates(
     if G is not None:
         upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
         return trivial(shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
-    stopping.calls_periodically = is_large(*data.shape)
+    n, d = data.shape  # of large data, a single product or decomposition may take longer than the callback waits
+    stopping.calls_periodically = n * d >= 2e7 or n * d**2 >= 2e8 or d >= 400
     with one_thread(), time_limited(stopping.deadline):
         # 2. Pose the problem; at the time limit only in unit columns, without its matrices, to state the start.
         try:
@@ -237,11 +238,6 @@ def with_bracket(
     message = f"{error}; certified so far: the optimum lies in {Bracket(lower, upper)}"
     message += ", for the data as first read" if isinstance(error, DataError) else ""
     return type(error)(message, bracket=(lower, upper))
-
-
-def is_large(n: int, D: int) -> bool:
-    """Return whether a single product or decomposition may exceed the time limit by more than is allowed."""
-    return n * D >= 2e7 or n * D**2 >= 2e8 or D >= 400
 
 
 def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> Components | None:

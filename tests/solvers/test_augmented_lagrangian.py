@@ -142,6 +142,6 @@ def test_outlying_rows_do_not_keep_the_gap_open_and_the_end_is_where_the_bracket
     """Without preconditioning, the gap stayed above 0.3."""
     assert low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-5, max_iter=3000).status is Status.OPTIMAL
     if n == 12:
-        end = low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-13, max_iter=10**6, time_limit=30.0)
+        end = low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-13, max_iter=10**6, time_limit=300.0)
         assert end.status is Status.STALLED
         assert end.gap < 1e-5

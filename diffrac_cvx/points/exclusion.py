@@ -16,6 +16,7 @@ from diffrac_cvx.points.linear_algebra import EPS, RANK_FACTOR, whitener_of_gram
 from diffrac_cvx.points.points import Excluded, Indices, Mask, Points
 
 PointsKind = TypeVar("PointsKind", bound=Points)
+NO_COLUMNS, NO_COEFFICIENTS = np.zeros(0, dtype=np.intp), np.zeros((0, 0))
 
 
 def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
@@ -30,8 +31,7 @@ def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
         return points
     if points.is_streamed:  # detecting collinearity needs the rows in memory; streamed solvers reject collinear columns
         found = np.flatnonzero(is_rounding_noise(points) & ~penalized)
-        nothing = (found[:0], np.zeros((0, len(found))))
-        return exclude_columns(points, make_excluded(points.shape[1], found, *nothing)) if len(found) else points
+        return exclude_columns(points, make_excluded(points.shape[1], found)) if len(found) else points
     deviations = np.sqrt(points.mean_squares()[free])
     units = 1.0 / np.maximum(deviations, np.abs(points.means[free]) / len(points) ** 0.5)
     F = points.weighted_rows().in_columns().columns(free).array() * (units / len(points) ** 0.5)
@@ -53,8 +53,10 @@ def is_rounding_noise(points: Points) -> Mask:
     return np.asarray((deviations > 0.0) & (deviations <= rounding_floor(points.means, len(points))))
 
 
-def make_excluded(d: int, columns: Indices, independent: Indices, combination: Array) -> Excluded:
-    """Return the exclusion of columns that are combinations, (r, e), of r others, up to rounding."""
+def make_excluded(
+    d: int, columns: Indices, independent: Indices = NO_COLUMNS, combination: Array = NO_COEFFICIENTS
+) -> Excluded:
+    """Return the exclusion of columns that are combinations, (r, e), of r others up to rounding; constant if r = 0."""
     keep = np.ones(d)
     keep[columns] = 0.0
     places = (np.repeat(independent, len(columns)), np.tile(columns, len(independent)))

@@ -110,21 +110,6 @@ def test_gradient_and_hessian_of_the_barrier_are_finite_differences(barrier):
     np.testing.assert_allclose(H, differences, rtol=1e-6, atol=1e-7)
 
 
-def test_it_applies_to_an_l1_penalty_with_few_free_coordinates_and_d_up_to_n():
-    cold = WarmStart()
-    assert pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3)), cold)
-    assert pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), nu=0.5), cold)
-    assert not pattern.is_pattern_applicable(problem_of(planted(20, 30, sparsity=3)), cold)
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), penalty=dc.Penalty(a=0.1)), cold)
-    many_free = dc.Penalty(c=np.where(np.arange(12) < 4, 0.0, 0.15))
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), penalty=many_free), cold)
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3)), WarmStart(np.eye(12)))
-    grouped = dc.Penalty(lam=0.1, groups=np.arange(12) // 3)
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), penalty=grouped), cold)
-    signed = dc.Penalty(lam=0.1, nonnegative=[0, 1])
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), penalty=signed), cold)
-
-
 def test_it_ends_after_few_steps_if_most_pairs_are_in_v():
     problem = problem_of(planted(400, 60, sparsity=3), penalty=dc.Penalty.l1(1e-5))
     points = list(solve(problem, 1e-6, 200))

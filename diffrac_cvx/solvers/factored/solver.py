@@ -176,7 +176,8 @@ def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stoppin
         # The multiplier is M - A, projected on the dual set, as if V were diagonal.
         excess = problem.X.weighted_gram(problem.inverse_sqrt(ended.point.q)) - problem.A
         warm_start = WarmStart(ended.U, problem.pair_penalty.project_safe(excess))
-    if problem.X.in_memory:
+    by_rows = problem_by_rows(problem)
+    if by_rows is problem:
         U, C = warm_start.as_dense
         if warm_start.point is not None:
             yield Iterate(warm_start.point.U, 0, DualPoint(C=C), warm_start.point)
@@ -185,7 +186,7 @@ def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stoppin
             U = wide if wide.shape[1] <= size else psd_factor(times(wide, wide.T), rtol=1e-14)
         yield from augmented_lagrangian.one_block_iterates(problem, stopping.max_iter, U, C)
     else:
-        yield from sampling.sampling_iterates(problem_by_rows(problem), warm_start, stopping, until_converged=True)
+        yield from sampling.sampling_iterates(by_rows, warm_start, stopping, until_converged=True)
 
 
 ONE_BLOCK = Strategy(one_block_iterates)

@@ -58,7 +58,7 @@ from diffrac_cvx.rounding.many_clusters import (
 )
 from diffrac_cvx.rounding.two_clusters import labels_from_known
 from diffrac_cvx.solvers.driver import with_all_points
-from diffrac_cvx.solvers.exact import optimal_labels
+from diffrac_cvx.solvers.exact.search import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
 
 MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
@@ -156,7 +156,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         clusters a point belongs to the cluster with the largest value; with "splits" the functions are those of the
         last split of each cluster.
     groups_used_ : tuple of str
-        With ``groups``: names of the groups with a nonzero coefficient.
+        Names of the groups with a nonzero coefficient; without ``groups``, each feature is a group.
     scaled_coef_ : (d,) array or (K, d) array
         Coefficients per standard deviation of each feature, which are comparable between features.  The largest is
         positive for two clusters without sign constraints.  For more, the values of each function have standard

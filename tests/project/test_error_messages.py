@@ -95,7 +95,7 @@ FAULTS = {
     ),
     "an absent solver": (lambda: dc.solve(dc.v_space(X), "CPLEXX"), PARAMETER, "'CPLEXX'.*CLARABEL"),
     "a solver that is a number": (lambda: dc.solve(dc.v_space(X), 3), PARAMETER, "solver = 3"),
-    "an option of another solver": (lambda: dc.solve(dc.v_space(X), "SCS", eps=1.0), PARAMETER, "SCS.*'eps'.*eps_abs"),
+    "an option of another solver": (lambda: dc.solve(dc.v_space(X), "SCS", gap=1.0), PARAMETER, "SCS.*'gap'"),
     "data for a relaxation": (lambda: dc.solve(X), PARAMETER, r"ndarray.*v_space\(X\)"),
     "too little memory": (
         lambda: dc.solve(dc.v_space(X), "SCS", memory_limit=1e-6),

@@ -36,7 +36,7 @@ LAYERS = [
     ["plotting.*"],
     ["app.*"],
 ]
-NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "dual")]
+NUMPY_ONLY = ["solvers.smoothed_dual"]
 PROOFS = {
     *(f"problem.penalties.{name}" for name in ("base", "group", "sign")),
     *(f"certificates.{name}" for name in ("proof", "pencils", "label_space")),

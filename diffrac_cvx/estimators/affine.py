@@ -121,9 +121,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.intercept_ = intercept - self.coef_ @ data.mean
         self.scaled_coef_ = coef * np.sqrt(data.X.mean_squares())
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(coef), axis=0))
-        groups = self._penalty.groups
-        if groups is not None:
-            self.groups_used_ = tuple(groups.names[g] for g in np.unique(groups.labels[self.support_]))
+        groups = self._penalty.feature_groups(self.n_features_in_)  # each feature is one by default
+        self.groups_used_ = tuple(groups.names[g] for g in np.unique(groups.labels[self.support_]))
 
     def _relax(self, X: Any, default: str) -> Result:
         """Solve the relaxation with the chosen solver."""

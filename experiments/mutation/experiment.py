@@ -29,7 +29,7 @@ PARTS = {
     "certificates": ["diffrac_cvx/certificates/*.py", "diffrac_cvx/problem/direction_problem.py"],
     "optimal labels": ["diffrac_cvx/points/constraints.py", "diffrac_cvx/solvers/exact/*.py"],
     "low_rank": ["diffrac_cvx/solvers/factored/*.py"],
-    "fista": ["diffrac_cvx/solvers/smoothed_dual/*.py"],
+    "fista": ["diffrac_cvx/solvers/smoothed_dual.py"],
 }
 SAMPLES = {"full": 8, "smoke": 1}  # mutants of a file
 MIN_SCORE = 0.85  # fraction that must be killed

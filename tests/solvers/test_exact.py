@@ -161,6 +161,21 @@ def test_nothing_is_persistent_where_all_labels_cost_the_same_and_all_is_where_t
     assert dc.optimal_labels(X, persistency_slack=1e-2).persistent.all()
 
 
+def test_points_are_persistent_in_all_labels_up_to_the_bound_that_is_stated_however_far_it_is_from_the_objective(
+    monkeypatch,
+):
+    X = dc.datasets.make_planted(10, 3, noise=0.3, rng=0).X
+    Y, costs = costs_of(X, 1.0, 0.1, 0.0, None)
+    exact = dc.optimal_labels(X, ridge=0.1, persistency_slack=0.0)
+    objective = search.certified_labels_value
+    monkeypatch.setattr(search, "certified_labels_value", lambda *given: objective(*given) + 0.2)
+    found = dc.optimal_labels(X, ridge=0.1, persistency_slack=0.0)
+    near = Y[costs <= found.upper] * found.labels
+    near = near * near[:, [int(np.argmax(found.persistent))]]
+    assert np.all(near[:, found.persistent] == 1.0)
+    assert found.persistent.sum() < exact.persistent.sum()
+
+
 @pytest.mark.parametrize(("n", "lam"), [(3000, 0.0), (300, 0.02)], ids=["ridge", "l1"])
 def test_the_limit_holds_for_points_that_are_persistent_too(n, lam):
     X = dc.datasets.make_planted(n, 6, noise=0.1, rng=0).X

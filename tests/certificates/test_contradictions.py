@@ -92,14 +92,6 @@ def test_the_direction_found_for_labels_costs_little_more_than_the_best(n, d, we
     assert best - 1e-9 <= RoundingBound(X, 1.0, penalty).objective(y) <= 1.1 * best + 0.02
 
 
-def test_few_steps_give_a_direction_that_costs_no_less_than_the_best(monkeypatch):
-    X = as_data(np.random.default_rng(0).standard_normal((300, 80)))
-    y, judged = np.sign(X[:, 0]), RoundingBound(DensePoints(X), 1.0, dc.Penalty(ridge=0.1))
-    many = judged.objective(y)
-    monkeypatch.setattr("diffrac_cvx.certificates.consistency.MAX_ENTRIES_READ", 0.0)
-    assert many - 1e-9 <= judged.objective(y) < 1.0
-
-
 def test_labels_come_from_a_factor_of_either_matrix():
     X, y, _ = dc.datasets.make_planted(60, 4, rng=0)
     result, judged = dc.low_rank(X, ridge=0.01), RoundingBound(DensePoints(as_data(X)), 1.0, dc.Penalty(ridge=0.01))

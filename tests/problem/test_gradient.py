@@ -12,7 +12,6 @@ from forms import each_form
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.problem.penalty import NO_PENALTY
 from diffrac_cvx.solvers import race
 
 STEP = 1e-4
@@ -164,11 +163,6 @@ def hold_in_a_direction(found, X, **weights):
     assert measured == pytest.approx(np.sum(D * found.X), abs=1e-5)
 
 
-def test_many_rows_are_read_by_parts(sample_small_tables):
-    X = table(150, 3)
-    hold_in_a_direction(dc.low_rank(X, ridge=0.1, tol=1e-9).gradient(), X, ridge=0.1)
-
-
 def test_points_of_weight_zero_have_rows_of_zeros():
     X = table()
     found, without = solved(X, 1.0, ridge=0.1, sample_weight=WEIGHTS).gradient(), np.delete(X, 0, axis=0)
@@ -208,10 +202,6 @@ def test_a_table_that_changed_since_it_was_solved_is_refused_as_another_one_is()
     X[0] += 1.0
     with pytest.raises(DataError, match="unchanged"):
         result.gradient()
-
-
-def test_a_rough_derivative_says_so():
-    assert "rough" in dc.fista(table(), penalty=NO_PENALTY, max_iter=1).gradient().warnings[0]
 
 
 @pytest.mark.parametrize("lam", [0.1, np.array([0.05, 0.2])], ids=["one weight", "by group"])

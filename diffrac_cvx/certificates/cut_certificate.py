@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.certificates.proof import cholesky_or_none
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 from diffrac_cvx.points.points import Indices
 from diffrac_cvx.points.reading import raw_table
 from diffrac_cvx.problem.result import Bracket
 
-UNIT_ROUNDOFF = 2.0**-53
 FORMAT = 1  # version of the file format
 MARGIN = 1e-10  # by which the bounds of a certificate are wider than those computed
 
@@ -116,14 +117,14 @@ class CutCertificate:
 
     def with_bounds(self, X: Array) -> "CutCertificate":
         """Return the certificate with the bounds that it proves on a table, less a margin for other processors."""
-        problem, C = self.problem(X), self.C if self.C.size else None
-        lower = problem.lower_bound(self.diagonal, self.cliques, C) - MARGIN
-        return replace(self, lower=lower, upper=problem.upper_bound(self.labels, self.direction) + MARGIN)
+        lower, upper = self.proved_bounds(X)
+        return replace(self, lower=lower - MARGIN, upper=upper + MARGIN)
 
-    def problem(self, X: Array) -> "LabelProblem":
-        """Return the problem of the certificate on a table."""
+    def proved_bounds(self, X: Array) -> tuple[float, float]:
+        """Return the bounds that the multipliers and the labels prove on a table."""
         names = ("nu", "ridge", "lam", "weights", "membership", "sign", "columns")
-        return LabelProblem(X, **{name: getattr(self, name) for name in names})
+        problem, C = LabelProblem(X, **{name: getattr(self, name) for name in names}), self.C if self.C.size else None
+        return problem.lower_bound(self.diagonal, self.cliques, C), problem.upper_bound(self.labels, self.direction)
 
     def save(self, file: str | PathLike[str]) -> None:
         """Write the certificate to a file of NumPy arrays (.npz)."""
@@ -195,15 +196,7 @@ def reason_to_refuse(X: Array, given: CutCertificate) -> str:
     wrong = [name for name, size in shapes.items() if np.shape(getattr(given, name)) != (size,)]
     if wrong:
         return f"its {wrong[0]} does not fit the {n} points and {d} columns"
-    numbers = [
-        X,
-        given.direction,
-        given.ridge,
-        given.lam,
-        given.weights,
-        given.diagonal,
-        given.C,
-    ]
+    numbers = [X, given.direction, given.ridge, given.lam, given.weights, given.diagonal, given.C]
     numbers += [each.multipliers for each in given.cliques]
     if not all(np.all(np.isfinite(each)) for each in numbers):
         return "some of its numbers, or of the table, are not finite"
@@ -226,22 +219,15 @@ def reason_to_refuse(X: Array, given: CutCertificate) -> str:
         if not (np.all(np.abs(each.signs) == 1) and np.all(each.multipliers >= 0.0)):
             return "a sign is not -1 or +1, or a multiplier is negative"
         ordered = np.sort(each.points, axis=1)
-        if (
-            each.points.dtype.kind != "i"
-            or np.any(ordered[:, 1:] == ordered[:, :-1])
-            or np.any((ordered < 0) | (ordered >= m))
-        ):
+        outside = np.any((ordered < 0) | (ordered >= m))
+        if each.points.dtype.kind != "i" or outside or np.any(ordered[:, 1:] == ordered[:, :-1]):
             return "an inequality has a chunklet twice, or one that does not exist"
-    problem = LabelProblem(
-        X, given.nu, given.ridge, given.lam, given.weights, given.membership, given.sign, given.columns
-    )
     C, half_width = given.C, np.sqrt(np.outer(given.lam, given.lam)) * (1.0 - 8 * UNIT_ROUNDOFF)
     if C.size and (C.shape != (d, d) or not np.array_equal(C, C.T) or np.any(np.abs(C) > half_width)):
         return "C is not symmetric, or |C_jk| exceeds c_j c_k"
-    lower = problem.lower_bound(given.diagonal, given.cliques, C if C.size else None)
+    lower, upper = given.proved_bounds(X)
     if not lower >= given.lower:
         return f"its multipliers prove {lower!r} and not the lower bound {given.lower!r}"
-    upper = problem.upper_bound(y, given.direction)
     if not upper <= given.upper:
         return f"the objective of its labels may be {upper!r}, above {given.upper!r}"
     return ""
@@ -272,7 +258,8 @@ class LabelProblem:
         n, m, self.nu, self.columns = len(X), int(membership.max()) + 1, nu, columns
         self.p = weights / np.sum(weights)
         X, ridge, lam = X[:, columns], ridge[columns], lam[columns]
-        column_error = centering_errors(X)
+        # n + 8 roundings of a column's largest entry, in the mean
+        column_error = 2.0 * sum_error(n + 8) * np.abs(X).max(axis=0, initial=0.0)
         X = X - self.p @ X
         sizes = np.sqrt(self.p @ X**2 + ridge + lam)
         self.scale = 2.0 ** -np.round(np.log2(np.where(sizes > 0.0, sizes, 1.0)))  # to sizes from 0.7 to 1.5
@@ -284,22 +271,23 @@ class LabelProblem:
         self.A = self.X.T @ (self.p[:, None] * self.X) + np.diag(self.ridge)
         trace = float(np.trace(self.A)) + 1.0
         # By Cauchy-Schwarz, sums of absolute values over points are at most the roots of these traces.
-        self.error = (1.0 - nu) * relative(2 * n + 32)
-        self.error += 2.0 * (centering + relative(2 * n + 32) * trace**0.5)
-        self.error += centering * (2.0 * trace**0.5 + centering) + relative(2 * n + 32) * trace
+        self.error = (1.0 - nu) * sum_error(2 * n + 32)
+        self.error += 2.0 * (centering + sum_error(2 * n + 32) * trace**0.5)
+        self.error += centering * (2.0 * trace**0.5 + centering) + sum_error(2 * n + 32) * trace
         metric = self.A + np.diag(self.c**2)
         least = 0.5 * float(np.linalg.eigvalsh(metric)[0]) if d else 1.0
         margin = self.error + 2.0 * factorization_error(metric)
         # Least eigenvalue of the metric of v, certified at half its computed value; 0 if that is not positive.
-        self.least = least if least > 0.0 and has_cholesky(metric - (least + margin) * np.eye(d)) else 0.0
+        certified = least > 0.0 and cholesky_or_none(metric - (least + margin) * np.eye(d)) is not None
+        self.least = least if certified else 0.0
 
     def lower_bound(self, mu: Array, cliques: Sequence[Cliques], C: Array | None = None) -> float:
         """Return a certified lower bound on Eq. (9) at all signs; -infinity if the multipliers prove none."""
         M, error, total = self.dual_matrix(mu, cliques, C)
-        if self.least == 0.0 or not has_cholesky(M):
+        if self.least == 0.0 or cholesky_or_none(M) is None:
             return -np.inf
         error += factorization_error(M)
-        return float(1.0 - total - error * (len(mu) + 1.0 / self.least) * (1.0 + relative(16)) - 4.0 * UNIT_ROUNDOFF)
+        return float(1.0 - total - error * (len(mu) + 1.0 / self.least) * (1.0 + sum_error(16)) - 4.0 * UNIT_ROUNDOFF)
 
     def dual_matrix(self, mu: Array, cliques: Sequence[Cliques], C: Array | None) -> tuple[Array, float, float]:
         """Return M, a bound on the norm of its error, and an upper bound on sum mu + sum_k g_k (q_k - 1)/2."""
@@ -310,7 +298,7 @@ class LabelProblem:
             halves = 0.5 * np.broadcast_to(each.multipliers[:, None], places.shape)
             T += np.bincount(places.ravel(), (coefficients * halves).ravel(), m * m)
             sums, most = np.bincount(places.ravel(), halves.ravel(), m * m), np.bincount(places.ravel()).max(initial=0)
-            error += 2.0 * relative(int(most) + 16) * float(np.linalg.norm(sums))
+            error += 2.0 * sum_error(int(most) + 16) * float(np.linalg.norm(sums))
             weight = each.right * float(np.sum(each.multipliers))
             total, size, n_terms = total + weight, size + weight, n_terms + len(each.points)
         M = np.zeros((m + d, m + d))
@@ -319,7 +307,7 @@ class LabelProblem:
         M[:m, m:], M[m:, :m], M[m:, m:] = self.B, self.B.T, self.A
         if C is not None:
             M[m:, m:] += C[np.ix_(self.columns, self.columns)] * np.outer(self.scale, self.scale)
-        return M, error + relative(16) * float(np.linalg.norm(M)), total + 4.0 * relative(n_terms) * size
+        return M, error + sum_error(16) * float(np.linalg.norm(M)), total + 4.0 * sum_error(n_terms) * size
 
     def upper_bound(self, y: Array, v: Array) -> float:
         """Return an upper bound on Eq. (9) at labels of the n points and a direction in the user's units, (d,)."""
@@ -327,17 +315,12 @@ class LabelProblem:
         u = v[self.columns] / self.scale
         mean = float(self.p @ y)
         error = (
-            relative(d + 16) * (np.abs(self.X) @ np.abs(u)) + float(self.column_error @ np.abs(u)) + relative(n + 16)
+            sum_error(d + 16) * (np.abs(self.X) @ np.abs(u)) + float(self.column_error @ np.abs(u)) + sum_error(n + 16)
         )
         residual = float(self.p @ (np.abs(y - mean - self.X @ u) + error) ** 2)
         penalty = float(self.ridge @ u**2 + (self.c @ np.abs(u)) ** 2)
-        total = residual + self.nu * (abs(mean) + relative(n + 16)) ** 2 + penalty
-        return total * (1.0 + relative(2 * n + 4 * d + 64))
-
-
-def centering_errors(X: Array) -> Array:
-    """Return bounds on the errors of centred entries, (d,): n + 8 roundings of a column's largest one, in the mean."""
-    return np.asarray(2.0 * relative(len(X) + 8) * np.abs(X).max(axis=0, initial=0.0))
+        total = residual + self.nu * (abs(mean) + sum_error(n + 16)) ** 2 + penalty
+        return total * (1.0 + sum_error(2 * n + 4 * d + 64))
 
 
 def factorization_error(M: Array) -> float:
@@ -345,17 +328,4 @@ def factorization_error(M: Array) -> float:
 
     Source: Rump, Verification of positive definiteness, BIT 46, 2006.
     """
-    return relative(2 * len(M) + 16) * float(np.abs(np.diag(M)).sum())
-
-
-def relative(k: float) -> float:
-    """Return the bound k u / (1 - k u) on the relative error of a sum of k products."""
-    return k * UNIT_ROUNDOFF / (1.0 - k * UNIT_ROUNDOFF)
-
-
-def has_cholesky(M: Array) -> bool:
-    """Whether the Cholesky factorisation of a symmetric matrix succeeds, see `factorization_error`."""
-    try:
-        return bool(np.all(np.isfinite(np.linalg.cholesky(M))))
-    except np.linalg.LinAlgError:
-        return False
+    return sum_error(2 * len(M) + 16) * float(np.abs(np.diag(M)).sum())

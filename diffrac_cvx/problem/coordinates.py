@@ -9,7 +9,7 @@ import scipy.sparse
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_matrix
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, scale_both, scale_rows
+from diffrac_cvx.points.factors import Factor, as_sparse, dense, scale_both, scale_rows
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Excluded, LazyFactor
 from diffrac_cvx.problem.result import Result
@@ -52,13 +52,6 @@ class Coordinates:
         rows = points * self.factors if self.basis is None else points @ self.basis
         return array_points(rows).labels_factor(U)
 
-    def scale_matrix(self, V: Array | Sparse) -> Array | Sparse:
-        """Return the user's V for columns of norm one, so that factors of a badly scaled V keep their small entries."""
-        size = len(self.scale)
-        if V.shape not in ((size, size), (size - int(self.has_offset),) * 2):
-            raise DataError(f"V has shape {V.shape}. For these data and this nu, pass shape ({size}, {size}).")
-        return self.scale_factor(self.scale_factor(V).T)
-
     def scale_factor(self, G: Factor) -> Factor:
         """Return the factor of the user's V = GG' for columns of norm one; the offset's row may be missing."""
         size = len(self.scale)
@@ -70,8 +63,15 @@ class Coordinates:
         return scale_rows(G, 1.0 / self.scale)
 
     def transform_matrix(self, V: Array) -> Array:
-        """Return the factor of the user's V in these coordinates."""
-        return dense(self.transform_scaled_factor(psd_factor(dense(self.scale_matrix(V)), rtol=1e-16)))
+        """Return the factor of the user's V in these coordinates, by its factor for columns of norm one.
+
+        A factor of a badly scaled V would lose small entries.
+        """
+        size = len(self.scale)
+        if V.shape not in ((size, size), (size - int(self.has_offset),) * 2):
+            raise DataError(f"V has shape {V.shape}. For these data and this nu, pass shape ({size}, {size}).")
+        scaled = dense(self.scale_factor(self.scale_factor(V).T))
+        return dense(self.transform_scaled_factor(psd_factor(scaled, rtol=1e-16)))
 
     def transform_factor(self, G: Factor) -> Factor:
         """Return the factor of the user's V = GG' in these coordinates."""

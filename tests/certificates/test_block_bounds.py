@@ -8,7 +8,6 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.csgraph
-from posed import direction_problem
 from sparse_instances import (
     KINDS,
     instance,
@@ -22,12 +21,10 @@ from sparse_instances import (
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof, screening
 from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks, larger_t
-from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.direction_bounds import DualPoint, bound_of_blocks, certify
 from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.screening import screen_pairs
-from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.factors import dense, is_sparse
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -200,31 +197,6 @@ def test_where_the_bound_fails_it_holds_at_a_t_a_few_steps_larger():
 
 
 # From V to its blocks
-
-
-@each_seed
-def test_the_blocks_of_a_matrix_give_it_back(seed):
-    split = instance(seed).split
-    blocks = Blocks(split, np.arange(len(split.c)) // 2)
-    U = blocks.factor(*random_point(np.random.default_rng(seed), blocks))
-    V = dense(U @ U.T)
-    found = factor_by_blocks(split.problem, V)
-    assert (found is None) == (2 * blocks.largest > len(split.c))
-    if found is not None:
-        assert is_sparse(found)
-        np.testing.assert_allclose(dense(found @ found.T), V, atol=1e-10 * np.abs(V).max())
-        np.testing.assert_array_equal(split.labels_of(found), split.labels_of(U))
-
-
-def test_a_matrix_of_one_block_and_a_problem_without_l1_penalty_have_no_factor_by_blocks():
-    assert factor_by_blocks(instance(0).problem, np.ones((5, 5))) is None
-    assert factor_by_blocks(direction_problem(as_data(instance(0).X), 1.0, dc.Penalty()), np.eye(5)) is None
-
-
-def test_a_matrix_that_is_not_positive_semidefinite_is_projected_block_by_block():
-    V = np.diag([1.0, -1.0, 2.0, 0.0, 3.0])
-    found = factor_by_blocks(instance(0).problem, V)
-    np.testing.assert_allclose(dense(found @ found.T), np.maximum(V, 0.0), atol=1e-14)
 
 
 def test_a_point_that_explains_nothing_proves_nothing():

@@ -12,7 +12,7 @@ from sparse_instances import instance
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.certify import read_matrix
+from diffrac_cvx.certificates.certify import dual_of
 from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.estimators.choice import (
     GridSetting,
@@ -204,7 +204,7 @@ def test_a_result_with_a_dual_is_certified_with_its_weights():
     assert np.all(found.u[w == 0] == 1.0)
     known = read_points(X, w)
     problem = direction_problem(known.X, 0.7, dc.Penalty(lam=0.01))
-    np.testing.assert_array_equal(problem.X.values_of_points(read_matrix(problem, found, known)[1].u), found.u[w > 0])
+    np.testing.assert_array_equal(problem.X.values_of_points(dual_of(problem, found, known).u), found.u[w > 0])
     points = np.column_stack([X - (w / w.sum()) @ X, np.ones(len(X))])[w > 0]
     q = np.einsum("ij,jk,ik->i", points, found.V, points)
     np.testing.assert_allclose(found.u[w > 0], 1 / np.sqrt(q), rtol=0.05)

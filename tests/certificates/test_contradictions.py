@@ -48,13 +48,6 @@ def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
     assert "invalid_bound=(0.33" in repr(result)
 
 
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_a_false_bound_at_unequal_weights_and_an_offset_is_withdrawn(wrong_coordinates):
-    result = dc.low_rank(HUGE[:, :3], nu=0.3, ridge=1.0, sample_weight=[1, 2, 3])
-    assert result.status is Status.INVALID_BOUND
-    assert result.invalid_bound.lower > 0.3 > 0.05 > result.invalid_bound.upper
-
-
 def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
     X = np.random.default_rng(0).standard_normal((12, 3))
     true = label_space.lower_bound_of_mean

@@ -225,6 +225,23 @@ def test_of_known_pairs_v_is_left_only_where_it_is_positive_and_its_multiplier_t
     np.testing.assert_array_equal(found[3, :3], V[3, :3])
 
 
+def test_a_known_pair_that_is_negative_keeps_the_multiplier_that_is_given():
+    penalty = SignConstraints(np.array([1.0, 2.0, 3.0]), nonnegative=np.array([True, True, False]))
+    V, given = np.array([[1.0, -0.5, 0.5], [-0.5, 1.0, -0.5], [0.5, -0.5, 1.0]]), np.full((3, 3), -7.0)
+    found, width = penalty.subgradient(V, 1e-3, given), penalty.half_width
+    assert (found[0, 1], found[0, 2], found[1, 2]) == (-7.0, width[0, 2], -width[1, 2])
+
+
+@pytest.mark.parametrize(("relative", "reached"), [(0.1, 0.25), (0.3, 0.75), (0.8, 1.0)])
+def test_a_block_below_the_threshold_has_its_share_of_the_largest_multiplier(relative, reached):
+    """At threshold 0.4 of the root of tr V_gg tr V_hh: with one column of V, the block has that norm relative to it."""
+    penalty = GroupNorms(np.array([2.0, 2.0, 3.0]), np.array([0, 0, 1]))
+    V = np.diag([4.0, 5.0, 25.0])
+    V[:2, 2] = V[2, :2] = relative * 15.0 * np.array([0.6, 0.8])
+    found = penalty.subgradient(V, 0.4, penalty.zero())
+    np.testing.assert_allclose(found[:2, 2], reached * 6.0 * np.array([0.6, 0.8]), rtol=1e-9)
+
+
 def between_groups(rng):
     """Two sets of groups with weights, and a matrix between them."""
     labels = np.array([0, 0, 1, 2, 2, 3, 4, 4, 4, 5])

@@ -80,31 +80,11 @@ def test_solvers_and_builders_take_the_weights_themselves(solve):
     assert solve(X, **WEIGHTS).value == pytest.approx(solve(X, penalty=BY_ROOTS).value, abs=1e-7)
 
 
-def test_certificates_comparisons_and_paths_take_them_too():
-    result = dc.low_rank(X, **WEIGHTS)
-    assert dc.certify_v(X, result, **WEIGHTS) == dc.certify_v(X, result, penalty=Penalty(**WEIGHTS))
-    labels = dc.rounding.kmeans_centered(result.F)
-    assert dc.certify_labels(X, labels, result, **WEIGHTS).gap >= 0.0
-    bracket, other = dc.certify_y(X, result.F, ridge=0.25), dc.low_rank(X, ridge=0.25)
-    assert max(bracket.lower, other.lower) <= min(bracket.upper, other.upper)
-    table = dc.compare(X, methods=["low_rank"], **WEIGHTS)
-    assert table.rows[0]["value"] == pytest.approx(result.value, abs=1e-4)
-    path = dc.paths.lambda_path(X, [0.04], ridge=0.25)
-    assert path.value[0] == pytest.approx(result.value, abs=1e-4)
-
-
 def test_equal_groups_are_one_key_and_say_how_many_there_are():
     one, other = (dc.Penalty(lam=0.1, groups=groups).groups for groups in ([0, 0, 1], ["a", "a", "b"]))
     assert len({one, dc.Penalty(lam=0.2, groups=[5, 5, 6]).groups, other}) == 3
     assert one == dc.Penalty(lam=0.3, groups=[0, 0, 1]).groups
     assert repr(one) == "<2 groups of 3 columns>"
-
-
-def test_the_unit_of_a_group_is_its_largest_size_at_any_scale():
-    sizes = np.array([0.1, 3.0, 0.2, 0.05])
-    common = GroupNorms(np.ones(4), np.array([0, 1, 0, 2])).group_max(sizes)
-    np.testing.assert_array_equal(common, [0.2, 3.0, 0.2, 0.05])
-    np.testing.assert_allclose(GroupNorms(np.ones(4), np.array([0, 1, 0, 2])).group_max(1e-3 * sizes), 1e-3 * common)
 
 
 @pytest.mark.parametrize(("most", "columns"), [(1, [1, 3]), (2, [1, 3]), (3, [1, 3, 0]), (4, [1, 3, 0]), (6, range(6))])

@@ -3,7 +3,7 @@ import oracles
 import pytest
 from posed import direction_problem
 
-from diffrac_cvx.points.factors import dense, outer_product
+from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.problem.penalty import Penalty
 
 NUS = [0.25, 0.5, 1.0]
@@ -84,15 +84,6 @@ def test_where_directions_are_not_determined_their_scores_come_back(shape):
     G = np.random.default_rng(3).standard_normal((d, 2))
     scores = X @ directions(problem, problem.coordinates.transform_matrix(G @ G.T)) @ X.T
     np.testing.assert_allclose(scores, X @ G @ G.T @ X.T, atol=1e-10 * np.abs(scores).max())
-
-
-@each_penalty
-def test_a_matrix_or_a_factor_without_offset_is_one_with_a_zero_offset(penalty):
-    problem, G = direction_problem(centered(), 0.5, penalty), np.random.default_rng(4).standard_normal((4, 3))
-    without = directions(problem, problem.coordinates.transform_matrix(G @ G.T))
-    np.testing.assert_allclose(without, np.pad(G @ G.T, (0, 1)), atol=1e-10)
-    with_zero = problem.coordinates.transform_factor(np.vstack([G, np.zeros((1, 3))]))
-    np.testing.assert_allclose(dense(problem.coordinates.transform_factor(G)), with_zero, atol=1e-12)
 
 
 @each_nu

@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-import scipy.linalg
 import scipy.sparse
-import scipy.sparse.csgraph
 from sparse_instances import (
     KINDS,
     instance,
@@ -45,31 +43,6 @@ class Claimed(NamedTuple):
     scaled: BlockPoint
     value: float
     dual: tuple
-
-    @property
-    def split(self):
-        return self.blocks.problem
-
-    @property
-    def u(self):
-        return self.dual[1]
-
-    @property
-    def inverse_mean(self):
-        return self.split.problem.mean_inverse(self.u)
-
-    @property
-    def least_t(self):
-        return self.dual[0] * (1.0 + 1e-10)
-
-    def certify(self, n_tries=3):
-        return certify_blocks(self.blocks, self.dual, n_tries)
-
-    def eliminate(self, t=None):
-        return eliminate(self.split, self.u, self.least_t if t is None else t)
-
-    def moment(self, X):
-        return X.T @ (self.u[:, None] * X) / len(self.u)
 
 
 def claimed(blocks, point, C):
@@ -114,7 +87,7 @@ def full_pairs(split, at):
 @each_seed
 def test_no_block_diagonal_point_proves_more_than_the_optimum(seed):
     for k, one in enumerate(claims(seed)):
-        problem, found = one.split.problem, one.certify().lower
+        problem, found = one.blocks.problem.problem, certify_blocks(one.blocks, one.dual, 3).lower
         G = problem.rescale(one.blocks.factor(*one.scaled))
         assert G.value == pytest.approx(one.value, abs=1e-10)
         read = bound_of_blocks(problem, G, DualPoint(C=None if k == 3 else one.blocks.multiplier(one.C)))
@@ -128,7 +101,8 @@ def test_a_partition_finer_than_the_true_one_proves_a_bound_with_the_pairs_left_
         split, rng = instance(seed).split, np.random.default_rng(seed)
         U = split.problem.coordinates.transform_factor(dense(optimum(seed).G))
         finest = Blocks(split, np.arange(len(split.c)))
-        found = claimed(finest, restricted_point(finest, U, 0.0, rng), []).certify(6)
+        one = claimed(finest, restricted_point(finest, U, 0.0, rng), [])
+        found = certify_blocks(finest, one.dual, 6)
         assert found.lower is None or found.lower <= optimum(seed).upper + 1e-12
         proved += found.lower is not None and found.lower > 0.0 and len(found.pairs.violated().j) > 0
     assert proved > 0
@@ -162,11 +136,12 @@ def test_the_pairs_found_are_exactly_those_beyond_their_box(monkeypatch, seed, s
     """In single precision its rounding is subtracted from the box, so that pairs near it may be found too."""
     monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", 1)
     for one in claims(seed):
-        at, labels = one.eliminate(), one.blocks.labels
+        (t, u, _), labels, split = one.dual, one.blocks.labels, one.blocks.problem
+        at = eliminate(split, u, t * (1.0 + 1e-10))
         if at is not None:
             found = screen_pairs(at, labels, max_pairs=10**9 if single else np.inf)
             rounding = screening.scaled_columns(at, single)[1] * np.outer(at.problem.c, at.problem.c)
-            G, box, off = full_pairs(one.split, at)
+            G, box, off = full_pairs(split, at)
             mask, apart = np.zeros(G.shape, dtype=bool), np.triu(labels[:, None] != labels, 1)
             mask[found.j, found.k] = True
             assert not np.any(mask & ~(apart & (np.abs(G) > box - off - 2.0 * rounding)))
@@ -175,9 +150,6 @@ def test_the_pairs_found_are_exactly_those_beyond_their_box(monkeypatch, seed, s
             assert np.all(np.abs(found.G - G[found.j, found.k]) <= off[found.j, found.k])
             np.testing.assert_allclose(found.bound, (box - rounding)[found.j, found.k], rtol=1e-9)
             assert np.all(found.excess != 0.0)
-
-
-# Ratios
 
 
 # From V to its blocks

@@ -71,11 +71,15 @@ class Coordinates:
         if V.shape not in ((size, size), (size - int(self.has_offset),) * 2):
             raise DataError(f"V has shape {V.shape}. For these data and this nu, pass shape ({size}, {size}).")
         scaled = dense(self.scale_factor(self.scale_factor(V).T))
-        return dense(self.transform_scaled_factor(psd_factor(scaled, rtol=1e-16)))
+        return dense(self.transform_factor(scale_rows(psd_factor(scaled, rtol=1e-16), self.scale)))
 
     def transform_factor(self, G: Factor) -> Factor:
         """Return the factor of the user's V = GG' in these coordinates."""
-        return self.transform_scaled_factor(self.scale_factor(G))
+        G = self.scale_factor(G)
+        if self.basis is None:
+            return G
+        # If directions are undetermined, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
+        return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
 
     def transform_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
         """Return the factor of a result or of the user's matrix in these coordinates."""
@@ -84,10 +88,3 @@ class Coordinates:
         if V.G is None:
             raise DataError("the result has no V. Pass a result of low_rank, fista or solve(v_space(...)).")
         return self.transform_factor(V.G)
-
-    def transform_scaled_factor(self, G: Factor) -> Factor:
-        """Return the factor in these coordinates from the factor for columns of norm one."""
-        if self.basis is None:
-            return G
-        # If directions are undetermined, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
-        return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])

@@ -121,10 +121,6 @@ class DirectionProblem:
         """Map to the user's coordinates, (d or d + 1, D), if these are whitened."""
         return self.coordinates.basis
 
-    def largest_weight(self, u: Array) -> float:
-        """Return the largest of the weights u of rows, times the counts that scale the error of a point to its row."""
-        return self.X.largest_weight(u)
-
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Mask of the zero rows, shape (n,): they count in the means and nowhere else."""

@@ -123,7 +123,7 @@ def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
     size = float(np.sqrt(np.mean(np.sum((off @ linked.W) ** 2, axis=1))))
     added = linked.whitening_error.data_error - free.whitening_error.data_error
     assert 0.0 < size <= added <= 1e4 * size
-    assert linked.largest_weight(1.0 / linked.X.row_counts) >= 1.0
+    assert linked.X.largest_weight(1.0 / linked.X.row_counts) >= 1.0
     assert block_problem(linked).n_terms >= 400 + 40
 
 

@@ -90,18 +90,13 @@ def labels_of(joined):
     return number_by_first(connected_components(scipy.sparse.csr_array(joined))[1])
 
 
-def decreasing_energies(problem, *last):
-    """The energies of the rows at a V that is diagonal."""
-    d = len(problem.c) - len(last)
-    return np.sum((problem.X.array() @ np.diag([*np.linspace(0.5, 0.2, d), *last])) ** 2, axis=1)
-
-
 @pytest.mark.parametrize("gap", [1e-12, 1e-4, 1e-3, 1e-2])
 @pytest.mark.parametrize("seed", range(3))
 def test_features_are_joined_where_the_gap_does_not_prove_that_their_pair_is_inside_its_box(seed, gap):
     """|G_jk| + (gap mean w x_j^2 x_k^2)^1/2 against c_j c_k, pair by pair."""
     problem = problem_of(60, 9, 1.0, dc.Penalty(c=np.linspace(0.15, 0.4, 9)), seed)
-    X, q, box = problem.X.array(), decreasing_energies(problem), np.outer(problem.c, problem.c)
+    X, box = problem.X.array(), np.outer(problem.c, problem.c)
+    q = np.sum((X * np.linspace(0.5, 0.2, 9)) ** 2, axis=1)  # at a diagonal V
     u, w = gap_safe_weights(q, gap)
     np.testing.assert_allclose(u, 1.0 / np.sqrt(q))
     G = np.abs(X.T @ np.diag(1.0 / np.sqrt(q)) @ X / 60 - problem.A)
@@ -203,30 +198,18 @@ def test_any_factor_is_moved_to_unit_rows_of_the_imbalance_asked_for(alpha, star
     assert factor_imbalance(F) == pytest.approx(alpha, abs=2e-12)
 
 
-def near_an_optimum(seed, weight=0.6, n=16):
-    """A projection, and a factor of rank four near the optimum of (8) at nu = 1 - weight, found row by row."""
-    rng = np.random.default_rng(seed)
-    H, F = label_space.projection_of(array_points(as_data(rng.standard_normal((n, 3))))), rng.standard_normal((n, 4))
-    K = H.Q @ H.Q.T + weight / n
-    np.fill_diagonal(K, 0.0)
-    F /= np.linalg.norm(F, axis=1)[:, None]
-    for _ in range(150):
-        for i in range(n):
-            F[i] = K[i] @ F
-            F[i] /= np.linalg.norm(F[i])
-    return H, F, rng
-
-
 def test_the_multipliers_of_points_that_are_there_twice_and_linked_prove_what_those_of_the_points_do():
     """Each group of two has the multiplier of its points together, in the mean over twice as many."""
-    X, (_, F, rng) = as_data(np.random.default_rng(3).standard_normal((16, 3))), near_an_optimum(3)
-    diagonal, drift = label_space.multiplier_terms(label_space.projection_of(array_points(X)).Q, F)
+    rng = np.random.default_rng(3)
+    X = as_data(rng.standard_normal((16, 3)))
+    H, F = label_space.projection_of(array_points(X)), dc.low_rank(X, 0.4, tol=1e-6).F
+    diagonal, drift = label_space.multiplier_terms(H.Q, F)
     mu, poor = (1.0 - diagonal - 0.6 * drift) / 16, F + 0.5 * rng.standard_normal(F.shape)
+    once = label_space.bracket_nu(H, poor, 0.4, mu)
+    assert once.lower > label_space.bracket_nu(H, poor, 0.4).lower + 0.01
     twice, chunklets = np.vstack([X, X]), Chunklets(np.tile(np.arange(16), 2), np.ones(32), -1)
-    once = label_space.bracket_nu(label_space.projection_of(array_points(X)), poor, 0.4, mu)
     H = label_space.projection_of(array_points(twice, None, chunklets))
     linked = label_space.bracket_nu(H, np.vstack([poor, poor]), 0.4, mu)
-    assert once.lower > label_space.bracket_nu(label_space.projection_of(array_points(X)), poor, 0.4).lower + 0.01
     assert linked.lower == pytest.approx(once.lower, abs=1e-9)
     assert linked.upper == pytest.approx(once.upper, abs=1e-9)
 

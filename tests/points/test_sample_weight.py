@@ -94,7 +94,7 @@ def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
     coordinates = scaled_coordinates(points.X, dc.Penalty(lam=0.05))
     terms = direction_terms(coordinates, 1.0)
     objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
-    cp.Problem(cp.Minimize(objective), terms.constraints).solve(solver="CLARABEL")
+    cp.Problem(cp.Minimize(objective), [terms.roots, *terms.l1_constraints]).solve(solver="CLARABEL")
     V = terms.V.value[:3, :3]
     q = np.einsum("ij,jk,ik->i", coordinates.rows, V, coordinates.rows)
     multipliers = np.abs(np.ravel(terms.roots.dual_value[0]))

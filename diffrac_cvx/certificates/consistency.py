@@ -5,6 +5,7 @@ direction, neither of which needs to be optimal, refute a bound if their objecti
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import scipy.sparse.linalg
@@ -59,28 +60,24 @@ class RoundingBound:
     def upper_bound(self, F: Array | None, G: Factor | None) -> float:
         """Return an upper bound on the optimum of Eq. (9), from Y = FF' or V = GG': the objective of rounded labels.
 
-        The labels are the signs of the centred leading eigenvector of Y or XVX'.  Infinite if X is streamed, because
-        its coordinates exclude nothing, if there is no such vector, or if numbers leave double precision.
+        Infinite if X is streamed, because its coordinates exclude nothing, or if numbers leave double precision.
         """
         F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
         if self.X.is_streamed or (F is None and G is None):
             return np.inf
         try:
-            if F is None and G is not None:
-                d = self.X.shape[1]
-                F = np.asarray(self.X @ G[:d]) + (dense(G[d:]).ravel() if G.shape[0] > d else 0.0)
-            y = None if F is None else self.round_labels(F)
+            y = self.round_labels(F, G)
             return np.inf if y is None else self.objective(y)
         except (ArithmeticError, ValueError) as error:
             if not is_out_of_range(error):
                 raise
             return np.inf
 
-    def round_labels(self, F: Array) -> Array | None:
-        """Return the signs of the centred leading eigenvector of FF'; None if there is no such vector."""
+    def round_labels(self, F: Array | None, G: Factor | None) -> Array | None:
+        """Return the signs of the centred leading eigenvector of Y or XVX'; None if there is no such vector."""
         y = np.random.default_rng(0).standard_normal(len(self.X))
         for _ in range(POWER_ITERATIONS):
-            image = F @ (F.T @ y)
+            image = F @ (F.T @ y) if F is not None else self.apply(cast(Factor, G), y)
             size = float(np.linalg.norm(image))
             if not 0.0 < size < np.inf:
                 return None
@@ -88,6 +85,13 @@ class RoundingBound:
         scores = self.X.times_counts(y - self.X.mean_of(y))
         scores = self.X.chunklets.expand(self.X.chunklets.signed_sums(scores))
         return np.where(scores >= 0.0, 1.0, -1.0)
+
+    def apply(self, G: Factor, y: Array) -> Array:
+        """Return X V X'y for V = GG', including the offset if G has a last row for it."""
+        d = self.X.shape[1]
+        offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
+        weights = np.asarray(G[:d].T @ (self.X.rmatvec(y) * len(y))) + offset * y.sum()
+        return np.asarray(self.X @ np.asarray(G[:d] @ weights) + float(offset @ weights))
 
     def objective(self, y: Array) -> float:
         """Return an upper bound on the objective of labels, at a nearly optimal direction."""

@@ -30,7 +30,7 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_satisfied
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import PointsKind, exclude_columns
-from diffrac_cvx.points.factors import Sparse, dense, is_sparse
+from diffrac_cvx.points.factors import Sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
@@ -105,7 +105,7 @@ def certify_v(
     nu = in_unit_interval(nu, "nu")
     points = read_points(X, sample_weight, by_columns=penalty.has_l1, constraints=constraints)
     problem = direction_problem(points.X, nu, penalty)
-    U = problem.coordinates.transform_result(dense(V) if is_sparse(V) else V)
+    U = problem.coordinates.transform_result(V)
     dual = dual_of(problem, V, points) if isinstance(V, Result) else NO_DUAL
     problem = problem_by_rows(problem, U)
     point = problem.rescale(U)
@@ -391,7 +391,7 @@ def find_components(
     data = data.in_columns()  # all rows are needed at once
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(data, nu, penalty)
-    U = problem.coordinates.transform_result(dense(V) if is_sparse(V) else V)
+    U = problem.coordinates.transform_result(V)
     labels = np.full(d, UNPENALIZED)
     if not problem.has_l1:
         return labels

@@ -7,9 +7,10 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Factor, as_sparse, dense, scale_both, scale_rows
+from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_both, scale_rows
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Excluded, LazyFactor
 from diffrac_cvx.problem.result import Result
@@ -81,9 +82,12 @@ class Coordinates:
         # If directions are undetermined, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
 
-    def transform_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
+    def transform_result(self, V: Result | npt.ArrayLike | Sparse, name: str = "V") -> Factor:
         """Return the factor of a result or of the user's matrix in these coordinates."""
         if not isinstance(V, Result):
+            if is_sparse(V):
+                require_memory(8.0 * V.shape[0] * V.shape[1], f"{name} as one block", "pass the result of a solver")
+                V = dense(V)
             return self.transform_matrix(as_matrix(V, name))
         if V.G is None:
             raise DataError("the result has no V. Pass a result of low_rank, fista or solve(v_space(...)).")

@@ -152,9 +152,11 @@ def test_the_pairs_found_are_exactly_those_beyond_their_box(monkeypatch, seed, s
             assert np.all(found.excess != 0.0)
 
 
-# From V to its blocks
-
-
 def test_a_point_that_explains_nothing_proves_nothing():
     problem = instance(0).problem
     assert certify(problem, problem.rescale(scipy.sparse.csc_array((5, 1)))) == (0.0, 1.0)
+
+
+def test_a_sparse_matrix_that_is_too_large_as_one_block_is_refused():
+    with pytest.raises(dc.ResourceError, match="V as one block"):
+        dc.certify_v(instance(0).X, scipy.sparse.csr_array((10**7, 10**7)), lam=0.1)

@@ -9,7 +9,7 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx import registry, relaxations
 from diffrac_cvx.app.cli.program import run_command_line
-from diffrac_cvx.comparison import ComparisonTask, list_methods
+from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.registry import BaselineRecord, Parameters, RelaxationRecord, SolverRecord
 
 PLANTED = dc.datasets.make_planted(20, 3, noise=0.1, rng=0)
@@ -57,19 +57,6 @@ def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
     assert "toy/SCS, toy_solver were skipped: it takes no l1 penalty" in found.notes
 
 
-def test_the_page_offers_a_toy(toys):
-    pytest.importorskip("marimo")
-    from diffrac_cvx.app.page.views import choose_methods
-
-    names = ["toy", "v_space", "toy_solver", "SCS"]
-    assert choose_methods(names, 20, 3) == (["toy_solver", "v_space/SCS", "toy/SCS"], {})
-
-
-def test_the_estimators_take_a_toy(toys):
-    pytest.importorskip("sklearn")
-    assert dc.DiffracClustering(solver="toy_solver").fit(PLANTED.X).result_.solver == "toy_solver"
-
-
 def test_a_rounding_of_roundings_is_known_to_the_estimators_and_printed_by_compare(monkeypatch):
     pytest.importorskip("sklearn")
     monkeypatch.setitem(dc.rounding.ROUNDINGS, "by_row", lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0))
@@ -87,15 +74,6 @@ def test_the_command_line_lists_and_runs_a_toy(toys, tmp_path, capsys):
     assert "toy/SCS" in capsys.readouterr().err
     assert run_command_line(["compare", str(table), "--ridge", "0", "-m", "toy/SCS", "-m", "toy_solver"]) == 0
     assert "toy (8)" in capsys.readouterr().out
-
-
-def test_the_tables_of_the_documentation_hold_a_toy(toys, monkeypatch):
-    monkeypatch.syspath_prepend(str(inspect.getfile(dc)).rpartition("diffrac_cvx")[0] + "docs")
-    import generated
-
-    assert "``toy/CLARABEL``" in generated.TABLES["methods"]()
-    assert "`toy`" in generated.TABLES["sizes"]()
-    assert "``coin``" in generated.TABLES["methods"]()
 
 
 def test_every_relaxation_has_one_record_with_the_parameters_of_its_builder():
@@ -126,13 +104,3 @@ def test_a_record_takes_the_penalties_that_its_builder_takes(name):
         elif "penalty" in record.takes:
             with pytest.raises(dc.ParameterError):
                 record.build(PLANTED.X, Parameters(penalty=penalty))
-
-
-def test_all_that_a_method_is_can_be_sent_to_another_process():
-    import pickle
-
-    task = ComparisonTask(X=PLANTED.X, alpha=0.1)
-    for name, method in list_methods().items():
-        copy, same_task = pickle.loads(pickle.dumps((method, task)))
-        assert copy.problem == method.problem, name
-        np.testing.assert_array_equal(same_task.X, task.X)

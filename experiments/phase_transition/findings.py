@@ -14,14 +14,11 @@ from experiments.theory.unique_solution import statistical_dimension
 TITLE = "Figure 1: phase transitions"
 ABOUT = (
     "Balanced, noiseless, columns of sample variance 1, even n, nested replications: four without a penalty (twelve "
-    "for "
-    "d up to 20), 24 in the sparse panels. The weight of |V|_1 is 1/sqrt(n), the paper's lambda read literally, or "
-    "1/n, c_i = "
-    "1/sqrt(n) in Gamma. Flat directions have s = |v|_1^2/|v|_2^2 = 4, rotated ones, as in the paper, s between 1 and "
-    "4. White "
-    "cells were not measured. d + d(d-1)/4 is the statistical dimension of the descent cone at a rank-one matrix "
-    "(Amelunxen et "
-    "al. 2014), d^2/4 the threshold of ellipsoid fitting (Saunderson et al. 2012; Bandeira et al. 2023)."
+    "for d up to 20), 24 in the sparse panels. The weight of |V|_1 is 1/sqrt(n), the paper's lambda read literally, or "
+    "1/n, c_i = 1/sqrt(n) in Gamma. Flat directions have s = |v|_1^2/|v|_2^2 = 4, rotated ones, as in the paper, s "
+    "between 1 and 4. White cells were not measured. d + d(d-1)/4 is the statistical dimension of the descent cone at "
+    "a rank-one matrix (Amelunxen et al. 2014), d^2/4 the threshold of ellipsoid fitting (Saunderson et al. 2012; "
+    "Bandeira et al. 2023)."
 )
 RECOVERED = 0.5  # clustering error below which an instance counts as recovered
 LOW = 0.1  # clustering error that counts as low
@@ -90,8 +87,7 @@ RANK_SPARSE = Rule(
 ERROR_AFFINE = Rule(
     "fig1-error-affine",
     "agrees if the interval of the exponent lies within 1.5 to 2.2, and that of the ratio of both solvers, d up to "
-    f"{INTERIOR_D}, "
-    "within -0.25 to 0.25; in part if the first lies below 3",
+    f"{INTERIOR_D}, within -0.25 to 0.25; in part if the first lies below 3",
     lambda t: is_within(AFFINE_ERROR, 1.5, 2.2)(t) and is_within(INTERIOR_OVER_FAST, -0.25, 0.25)(t),
     is_within(AFFINE_ERROR, -np.inf, 3.0),
     tested=are_known(AFFINE_ERROR, INTERIOR_OVER_FAST),
@@ -99,8 +95,7 @@ ERROR_AFFINE = Rule(
 ERROR_SPARSE = Rule(
     "fig1-error-sparse",
     "agrees if at weight 1/sqrt(n), rotated or flat, the interval of the exponent overlaps 0.9 to 1.1 and excludes 2; "
-    "in "
-    "part if it does so at weight 1/n alone; differs if all four exclude 0.9 to 1.1; not tested otherwise",
+    "in part if it does so at weight 1/n alone; differs if all four exclude 0.9 to 1.1; not tested otherwise",
     lambda t: any_linear(t, WEIGHTS[0]),
     lambda t: any_linear(t, WEIGHTS[1]),
     tested=lambda t: any(any_linear(t, weight) for weight in WEIGHTS) or none_is_one(t),
@@ -108,8 +103,7 @@ ERROR_SPARSE = Rule(
 SAME_SCALING = Rule(
     "fig1-same-scaling",
     "agrees if by both solvers the interval of the exponent of the ratio lies within -0.25 to 0.25 and the ratio at d "
-    "= 20 "
-    "within 0.5 to 2; in part if by one the interval overlaps -0.25 to 0.25",
+    "= 20 within 0.5 to 2; in part if by one the interval overlaps -0.25 to 0.25",
     lambda t: all(same_scale(t)),
     lambda t: any(t.loc[row, "exponent"].meets(-0.25, 0.25) for row in ERROR_OVER_RANK.values()),
     tested=are_known(*ERROR_OVER_RANK.values()),
@@ -120,8 +114,7 @@ ONE_EVERYWHERE, ONE_ENOUGH = "1-sparse, unique: all n", "1-sparse, unique: n >= 
 SPIKED = Rule(
     "fig1-spiked",
     "agrees if the threshold alone changes at least 5 % of the verdicts on rank one (lower end), in part if threshold "
-    "and "
-    "precision together do",
+    "and precision together do",
     lambda t: t.loc[BY_THRESHOLD, "proportion"].low >= 0.05,
     lambda t: t.loc[BY_BOTH, "proportion"].low >= 0.05,
 )
@@ -149,16 +142,14 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     return [
         Finding(
             "Exponent of d in the n at which half of the replications have rank one, or an error below 1/2, and in "
-            "ratios of "
-            "such n; 'over' is relative to the n without a penalty, at the largest d that has both",
+            "ratios of such n; 'over' is relative to the n without a penalty, at the largest d that has both",
             laws(panel, interior),
             [RANK_AFFINE, RANK_SPARSE, ERROR_AFFINE, ERROR_SPARSE, SAME_SCALING],
             "Uniqueness of the 1-sparse solution is decided by a linear program that does not depend on lambda.",
         ),
         Finding(
             f"Proportions of instances: verdicts on rank one at thresholds of {THRESHOLDS[0]:g} and {THRESHOLDS[1]:g} "
-            "and solutions "
-            f"to 1e-8 and {LOOSE_TOL:g}; errors below {LOW:g}; the rank-one solution unique",
+            f"and solutions to 1e-8 and {LOOSE_TOL:g}; errors below {LOW:g}; the rank-one solution unique",
             proportions(panel, interior),
             [SPIKED, SELDOM, ONE_SPARSE],
             "They depend on the grid, which is dense around the boundary.",

@@ -88,17 +88,15 @@ BREAKDOWN = Rule(
 CVX = Rule(
     "fig3-cvx",
     f"agrees if the ratio's interval lies above {COMPARABLE:g} at lambda = 0 and within a factor {COMPARABLE:g} of 1 "
-    "at "
-    "0.001; in part if one of these holds",
+    "at 0.001; in part if one of these holds",
     lambda t: all(as_slow_as_said(t)),
     lambda t: any(as_slow_as_said(t)),
     tested=has_instances(CVX_ROWS),
 )
 AGAINST_MAX_CUT = Rule(
     "fig3-max-cut",
-    f"agrees if at one of the two rules the interval of the ratio lies within a factor {COMPARABLE:g} of 1 and that "
-    "of the "
-    f"errors' difference within {SMALL_ERROR:g} of 0; in part if one of these holds at one rule",
+    f"agrees if at one of the two rules the interval of the ratio lies within a factor {COMPARABLE:g} of 1 and that of "
+    f"the errors' difference within {SMALL_ERROR:g} of 0; in part if one of these holds at one rule",
     lambda t: any(map(all, zip(*are_comparable(t, MAX_CUT_ROWS), strict=True))),
     lambda t: any(map(any, are_comparable(t, MAX_CUT_ROWS))),
     tested=has_instances(MAX_CUT_ROWS),
@@ -155,8 +153,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
                 breakdown(gaps), [BREAKDOWN], "Judged by today's solvers, not by those of 2017."),
         Finding(
             "Own stopping rules: ratio of times (median; the faster of SCS and CLARABEL over FISTA as published at "
-            "1e-3/log d; "
-            "FISTA over pymanopt's trust regions), and difference of errors (mean)",
+            "1e-3/log d; FISTA over pymanopt's trust regions), and difference of errors (mean)",
             own_rules(own),
             [CVX, AGAINST_MAX_CUT],
         ),
@@ -172,8 +169,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
         ),
         Finding(
             "Errors at lambda = 0.001: lead of CVXPY (SCS) over FISTA at 1e-2/log d, its reduction by 1e-3/log d, and "
-            "`low_rank` "
-            "minus CVXPY, means",
+            "`low_rank` minus CVXPY, means",
             sparse_errors(own),
             [SPARSE],
         ),

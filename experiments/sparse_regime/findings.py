@@ -17,12 +17,10 @@ from experiments.theory.unique_solution import statistical_dimension
 TITLE = "The sparse regime: the conjecture n = O(l d)"
 ABOUT = (
     "Flat l-sparse directions, balanced, noiseless, columns of sample variance 1, even n, searched on the data stream "
-    "of each "
-    "replication by bisection in steps of 7 %: with the weight of |V|_1 at 0.3/((l-1) d), with the best of six "
-    "weights from "
-    "0.025/((l-1) d) to 0.8/((l-1) d), and in the limit of a vanishing weight. The theory is 1 + delta, delta the "
-    "statistical "
-    "dimension of the cone of the limit's program, by Monte Carlo; that random points follow it is a conjecture."
+    "of each replication by bisection in steps of 7 %: with the weight of |V|_1 at 0.3/((l-1) d), with the best of six "
+    "weights from 0.025/((l-1) d) to 0.8/((l-1) d), and in the limit of a vanishing weight. The theory is 1 + delta, "
+    "delta the statistical dimension of the cone of the limit's program, by Monte Carlo; that random points follow it "
+    "is a conjecture."
 )
 FROM_D = 16
 RULES_OF_WEIGHT = {"oracle": "best weight", "law": f"weight {LAW:g}/((l-1) d)"}
@@ -56,9 +54,8 @@ def any_linear(table: pd.DataFrame) -> bool:
 CONJECTURE = Rule(
     "conjecture",
     "agrees if for one choice of the weight the intervals of all exponents reach down to 1.1, and those of d exclude "
-    "2; in part "
-    f"if that of d does so for one l; differs if none of d reaches down to 1.1; d from {FROM_D} on; not tested "
-    "otherwise",
+    f"2; in part if that of d does so for one l; differs if none of d reaches down to 1.1; d from {FROM_D} on; not "
+    "tested otherwise",
     lambda t: any(all(map(is_linear, in_d)) and reaches_one(in_l) for in_d, in_l in exponents(t)),
     any_linear,
     tested=lambda t: (
@@ -83,8 +80,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
         ),
         Finding(
             "Laws of n(d) by Akaike's criterion on log n, with small-sample correction: excess over the best, and how "
-            "often it is "
-            "best in the bootstrap",
+            "often it is best in the bootstrap",
             laws_of_growth(found, parts["cone"]),
         ),
         Finding("Number of points at the largest d with a boundary for every l", points_by_sparsity(found)),

@@ -68,8 +68,7 @@ OWN_POINTS = (
 KURTOSIS = Rule(
     "prop1-kurtosis",
     "agrees if at beta = 1 at most 5 % (upper end) are unique at all n, and at beta = 1.1 more than half (lower end) "
-    "at "
-    "the largest n; in part if at most half and fewer than at 1.1",
+    "at the largest n; in part if at most half and fewer than at 1.1",
     lambda t: t.loc[1.0, "unique"].high <= EXCEPTIONS and t.loc[1.1, "unique"].low > HALF,
     lambda t: t.loc[1.0, "unique"].high <= HALF and t.loc[1.1, "unique"].low > t.loc[1.0, "unique"].high,
     tested=lambda t: t.loc[1.1, "instances"] > 0 and t.loc[1.0, "instances"] >= MIN_INSTANCES,
@@ -77,9 +76,8 @@ KURTOSIS = Rule(
 SPIKED = Rule(
     "prop1-spiked",
     "agrees if by one of the solvers the principal eigenvector is right in 95 % and the ratio of the second to the "
-    "first "
-    "eigenvalue of Y is closer to 0 than to 1, in part if it is right in half (lower ends); not tested with fewer than "
-    f"{MIN_INSTANCES} instances that have several solutions",
+    "first eigenvalue of Y is closer to 0 than to 1, in part if it is right in half (lower ends); not tested with "
+    f"fewer than {MIN_INSTANCES} instances that have several solutions",
     lambda t: max(share.low for share in t["eigenvector right"]) >= MOST and (t["ratio"].iloc[0].high < HALF),
     lambda t: max(share.low for share in t["eigenvector right"]) >= HALF,
     tested=lambda t: len(t) > 0 and t["instances"].min() >= MIN_INSTANCES,
@@ -134,8 +132,7 @@ def is_optimal(table: pd.DataFrame) -> bool:
 RANK_TWO = Rule(
     "rank-two",
     "agrees if the mixture's value is 0 (below 1e-9) and its rank 2 beyond alpha* in every instance, and SCS returns "
-    "it up "
-    "to 1 % where it is the only solution; in part if only its value is 0",
+    "it up to 1 % where it is the only solution; in part if only its value is 0",
     lambda t: (
         (t["largest value"].astype(float) < ROUNDING).all()
         and t["rank 2"].all()
@@ -161,8 +158,7 @@ def size_rule(statement: str, symbol: str) -> Rule:
     return Rule(
         statement,
         "agrees if it holds in every instance from some n on, between half and twice the balanced one (whole "
-        "interval), and "
-        "the intervals of the exponents overlap; in part if only the first",
+        "interval), and the intervals of the exponents overlap; in part if only the first",
         agrees,
         lambda t: kinds(t)["in every instance"].all(),
         tested=lambda t: len(kinds(t)) > 0,
@@ -173,8 +169,7 @@ SIZES = (size_rule("rank-two-unique", "alpha*"), size_rule("multi-label-support"
 NU_RANGE = Rule(
     "nu-range",
     "agrees if the mean gain in error by nu > 1 is at most .01, in part if at most .05 (upper ends); not tested with "
-    "fewer "
-    "than 20 instances",
+    "fewer than 20 instances",
     lambda t: t["gain beyond 1"].iloc[0].high <= 0.01,
     lambda t: t["gain beyond 1"].iloc[0].high <= 0.05,
     tested=lambda t: (t["instances"] >= 20).all(),
@@ -182,8 +177,7 @@ NU_RANGE = Rule(
 PROCRUSTES = Rule(
     "procrustes-few",
     f"agrees if {FEW_POINTS} alternations from one start recover all labels in 95 % (lower end), in part if 20 starts "
-    "run "
-    f"to the end do; not tested with fewer than {MIN_INSTANCES} instances",
+    f"run to the end do; not tested with fewer than {MIN_INSTANCES} instances",
     lambda t: max(t[name].iloc[0].low for name in ("few, random", "few, eigenvectors")) >= MOST,
     lambda t: t["20 starts to the end"].iloc[0].low >= MOST,
     tested=lambda t: (t["instances"] >= MIN_INSTANCES).all(),
@@ -205,10 +199,8 @@ def is_near(table: pd.DataFrame) -> list[bool]:
 PERTURBED = Rule(
     "perturbed",
     "noise is slight if no sign of y changes: agrees if at each slight noise the rank is above one in 90 % (lower "
-    "end), and "
-    "ratio and error are closer to 0 than to those without clusters, by the closer ends; in part if at the smallest; "
-    "not "
-    f"tested with fewer than {MIN_NOISY} instances",
+    "end), and ratio and error are closer to 0 than to those without clusters, by the closer ends; in part if at the "
+    f"smallest; not tested with fewer than {MIN_NOISY} instances",
     lambda t: all(is_near(t)) and all(share.low >= 0.9 for share in slight(t)["rank above one"]),
     lambda t: is_near(t)[0],
     tested=lambda t: t["instances"].min() >= MIN_NOISY and len(slight(t)) > 0,
@@ -216,9 +208,8 @@ PERTURBED = Rule(
 ALONE = Rule(
     "sparse-direction-alone",
     "each at its best weight: agrees if the intervals are disjoint, the relaxation's is above, and the direction has "
-    "at "
-    "most d/2 nonzeros (median); in part if only the proportions are in this order; not tested if the relaxation never "
-    f"recovers or with fewer than {MIN_INSTANCES} instances",
+    "at most d/2 nonzeros (median); in part if only the proportions are in this order; not tested if the relaxation "
+    f"never recovers or with fewer than {MIN_INSTANCES} instances",
     lambda t: t["alone"].iloc[0].high < t["relaxation"].iloc[0].low and (t["nonzeros"] <= t["d"] / 2).all(),
     lambda t: t["alone"].iloc[0].value < t["relaxation"].iloc[0].value,
     tested=lambda t: t["relaxation"].iloc[0].value > 0 and (t["instances"] >= MIN_INSTANCES).all(),
@@ -236,8 +227,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     return [
         Finding(
             "Statements at their own numbers of points, R as printed; 'n / needed' is the ratio to the number that "
-            "suffices "
-            "for uniqueness (median and range)",
+            "suffices for uniqueness (median and range)",
             own_points(of_the_proposition(sizes), sizes[sizes["small"] == 1], sparse),
             OWN_POINTS,
             "The n of 1 (b) is at least 4 d^2, as R^2 >= beta m; 1 (b) and 2 (b) hold because the solution is unique "
@@ -292,9 +282,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             [PROCRUSTES],
         ),
         Finding(
-            "Noise on y, n twice the statistical dimension, d = 6, 12, 24: ratio of the second to the first "
-            "eigenvalue of Y "
-            "(median), error of the principal eigenvector (mean)",
+            "Noise on y, n twice the statistical dimension, d = 6, 12, 24: ratio of the second to the first eigenvalue "
+            "of Y (median), error of the principal eigenvector (mean)",
             perturbed(part["perturbed"]),
             [PERTURBED],
         ),

@@ -88,8 +88,6 @@ print(search.best_params_, f"score {search.best_score_:.3f}")
 print(f"clustering error {dc.metrics.clustering_error(y, 2.0 * search.predict(X) - 1.0):.3f}")
 
 # %%
-# :doc:`/two_class` compares such choices with the best one by true labels, on nine sets.
-#
 # In a pipeline
 # -------------
 

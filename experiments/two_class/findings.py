@@ -4,8 +4,7 @@ import pandas as pd
 
 from experiments.harness.findings import Finding, Rule, one_row
 from experiments.harness.intervals import Interval, mean_of
-from experiments.two_class.cells import PUBLISHED_MOST, SEARCHED, STOPS, WIDER_READINGS
-from experiments.two_class.chance import best_of_random
+from experiments.two_class.cells import PUBLISHED_MOST, STOPS
 from experiments.two_class.readings import MAIN, PUBLISHED, READINGS
 from experiments.two_class.table import (
     BASELINES,
@@ -16,7 +15,6 @@ from experiments.two_class.table import (
     Protocol,
     by_protocol,
     by_reading,
-    distance_by_reading,
     expected_best,
     figures_met,
     is_same,
@@ -32,8 +30,7 @@ ABOUT = (
     "Nine sets, the best setting of the paper's grid by the true labels, as in the paper. (a) At the optimum: columns "
     "of variance one, a and c the weights of Gamma (section 3 read literally). (b) The sparse column at the optimum in "
     "each reading of the scale, (c) by the paper's algorithm, stopped by its own rule and before. Grey bands: what "
-    "counts as the paper's figure. [The tables](../figures/two_class.md) have reference values, other readings, and "
-    "settings chosen without labels."
+    "counts as the paper's figure. [The tables](../figures/two_class.md) have reference values and other readings."
 )
 LITERAL = Protocol(MAIN, STOPS[0], early=False)  # section 3 and the paper's stopping rule, as printed
 ROUNDED = 0.005  # the paper's means have two decimal places
@@ -113,8 +110,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             [HIGH_ERRORS],
         ),
         papers_protocol(table),
-        other_readings(table),
-        *wider_search(table),
     ]
 
 
@@ -200,34 +195,3 @@ def papers_protocol(table: pd.DataFrame) -> Finding:
         "are those of "
         "an iterate stopped by the limit, or by an absolute gap that exceeds the value at small nu.",
     )
-
-
-def other_readings(table: pd.DataFrame) -> Finding:
-    """Return the distance of each reading of scale and penalty from the paper's figures."""
-    distance = distance_by_reading(table).sort_values()
-    return Finding(
-        "Mean distance of the two relaxed columns at the optimum from the paper's, in fractions of wrong points, over "
-        f"{len(by_reading(table).dropna())} sets",
-        distance.to_frame("distance").rename_axis("reading"),
-        comment="The readings are explained with [the tables](../figures/two_class.md).",
-    )
-
-
-def wider_search(table: pd.DataFrame) -> list[Finding]:
-    """Return what a wider search finds on one set, compared with random partitions."""
-    tried = pd.concat([settings(table, reading, "search") for reading in WIDER_READINGS])
-    if tried.empty:
-        return []
-    tried = tried[tried["split"]]
-    facts = table[(table["data_set"] == SEARCHED) & (table["method"] == "facts")].iloc[0]
-    sizes = (tried["size_of_smaller"] * facts["n"]).round().astype(int).tolist()
-    chance = best_of_random(int(facts["n"]), int(facts["positive"]), sizes, float(tried["error"].min()))
-    return [
-        Finding(
-            f"{SEARCHED.capitalize()}, where the paper has {PAPER[SEARCHED][0]:.2f}: smallest error of a wider search",
-            one_row(
-                settings=len(tried), **tried.groupby("reading")["error"].min().to_dict(),
-                random_partitions=chance.expected, probability_of_the_smallest=chance.probability,
-            ),
-        )
-    ]  # fmt: skip

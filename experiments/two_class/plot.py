@@ -18,7 +18,6 @@ from experiments.two_class.table import (
     by_protocol,
     by_reading,
     fraction_wrong,
-    latex,
     markdown,
     settings,
     summary,
@@ -37,10 +36,8 @@ COLORS = dict(zip(READINGS, (ACCENT, SECONDARY, GREEN, GOLD, PURPLE, GRAY, TEAL)
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Write the tables in Markdown and LaTeX, and draw the figures with the paper's and those of each reading."""
-    tables = tables_of(table)
-    write_text(stem.with_suffix(".md"), markdown(tables))
-    write_text(stem.with_suffix(".tex"), latex(tables))
+    """Write the tables, and draw the figures with the paper's and those of each reading."""
+    write_text(stem.with_suffix(".md"), markdown(tables_of(table)))
     rows = telling_first(summary(table))
     with plt.rc_context(STYLE):
         figure, (errors, readings, protocols) = plt.subplots(3, 1, figsize=(PAGE, 7.6), height_ratios=(3, 2, 2))

@@ -183,11 +183,11 @@ def test_a_size_that_a_method_did_not_reach_in_all_replications_is_open_at_the_s
         ]
     )
     ax = plt.figure().subplots()
-    runtime_plot.draw_method(ax, table, "n", "time_to_1e-2", "low_rank", 60.0)
-    drawn, *stopped = ax.lines
+    runtime_plot.draw_method(ax, table, "n", "low_rank")
+    drawn, stopped = ax.lines
     assert np.isfinite(drawn.get_ydata()).tolist() == [True, False, False]
-    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in stopped] == [(300, 50.0), (900, 60.0)]
-    assert {line.get_markerfacecolor() for line in stopped} == {"white"}
+    assert [*zip(stopped.get_xdata(), stopped.get_ydata(), strict=True)] == [(300, 50.0), (900, 60.0)]
+    assert stopped.get_markerfacecolor() == "white"
     plt.close()
 
 

@@ -74,8 +74,7 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
 # values no weight keeps anything, for l1 as for groups. With few points the blocks of M have noise of norm about
 # :math:`(2 p / (d n))^{1/2}` beside :math:`1 / ((s - 1)\, d)`, so that :math:`n \gg 2 p d\, (s - 1)^2` is needed.
 #
-# The table is measured: each weight is computed from the solution at a large one, and the components on both sides of it are
-# checked. The expected values are those of the formula above.
+# The table is measured: each weight is computed from the solution at a large one. The expected values are those of the formula above.
 #
 # .. include:: ../groups_law.inc
 

@@ -148,7 +148,7 @@ def sensitive(table: pd.DataFrame) -> pd.DataFrame:
     """Return the fall of the error with epsilon, on runs in which the smaller epsilon gave the smaller gap."""
     keys = ["lam", "d", "replication"]
     first, second = (table[table["method"] == name].set_index(keys) for name in FISTA)
-    both = first.join(second, how="inner", lsuffix="_first", rsuffix="_second").reset_index()
+    both = first.add_suffix("_first").join(second.add_suffix("_second"), how="inner").reset_index()
     both["difference"] = both["error_first"] - both["error_second"]
     columns: dict[str, Callable[[pd.DataFrame], Any]] = {
         "pairs": len,

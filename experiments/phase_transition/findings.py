@@ -7,9 +7,8 @@ import pandas as pd
 
 from experiments.harness.boundary import Boundary, PowerLaw, find_boundary, fit_power
 from experiments.harness.findings import Finding, Rule
-from experiments.harness.intervals import Proportion, mean_of, proportion_of
+from experiments.harness.intervals import Proportion, proportion_of
 from experiments.phase_transition.cells import INTERIOR, INTERIOR_D, LOOSE_TOL, PANELS
-from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "Figure 1: phase transitions"
 ABOUT = (
@@ -138,7 +137,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     """Return the laws of the boundaries, the proportions, and what was found beyond the paper."""
     table = with_recovery(table)
     panel = dict(iter(table.groupby("panel")))
-    affine, interior = panel["affine"], by_interior_point(table)
+    interior = by_interior_point(table)
     return [
         Finding(
             "Exponent of d in the n at which half of the replications have rank one, or an error below 1/2, and in "
@@ -154,14 +153,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             [SPIKED, SELDOM, ONE_SPARSE],
             "They depend on the grid, which is dense around the boundary.",
         ),
-        Finding("Range of the boundary over its theory, d >= 12 and d >= 8", constants(panel)),
-        Finding(
-            f"Instances for d up to {INTERIOR_D} with a solution of higher rank by one of the solvers: those recovered",
-            of_the_face(affine, panel[INTERIOR]),
-            comment="The paper used an interior point, which converges to the interior of the solution set.",
-        ),
         Finding("Cells in which every solution V is certified to be diagonal", proved_diagonal(panel)),
-        Finding("Recovery by s = |v|_1^2/|v|_2^2 of the rotated direction", by_direction(panel)),
     ]
 
 
@@ -255,33 +247,6 @@ def proportions(panel: dict[str, pd.DataFrame], interior: pd.DataFrame) -> pd.Da
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("event")
 
 
-def constants(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the range of the ratio of the boundaries to their theories, for large d."""
-    affine, sparse = (find_boundary(panel[name], "rank_one") for name in ("affine", "1-sparse, 1/sqrt(n)"))
-    over = {
-        "no penalty: d + d(d-1)/4": (affine.n50 / statistical_dimension(affine.d))[affine.inside & (affine.d >= 12)],
-        "1-sparse: (d + 1)/2": (sparse.n50 / ((sparse.d + 1) / 2))[sparse.inside & (sparse.d >= 8)],
-    }
-    records = {name: [ratio.min(), ratio.max()] for name, ratio in over.items() if len(ratio)}
-    return pd.DataFrame.from_dict(records, orient="index", columns=["smallest", "largest"]).rename_axis("theory")
-
-
-def of_the_face(affine: pd.DataFrame, interior: pd.DataFrame) -> pd.DataFrame:
-    """Compare the solutions of two solvers if the solution is not unique."""
-    keys = ["n", "d", "replication"]
-    both = affine.merge(interior, on=keys, suffixes=("", " interior"))
-    several = both[(both["rank_one"] == 0) | (both["rank_one interior"] == 0)]
-    records = {
-        name: {
-            "instances": len(several),
-            **{f"error below {b:g}": int((several[column] < b).sum()) for b in (RECOVERED, LOW)},
-        }
-        for name, column in (("low_rank", "error"), ("interior point", "error interior"))
-    }
-    columns = ["instances", *(f"error below {b:g}" for b in (RECOVERED, LOW))]
-    return pd.DataFrame.from_dict(records, orient="index", columns=columns).rename_axis("solver")
-
-
 def proved_diagonal(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return how often the penalty removes all interactions of the coordinates."""
     records = {
@@ -295,15 +260,3 @@ def proved_diagonal(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
         for lost in [part[part["recovered"] == 0]]
     }
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("panel")
-
-
-def by_direction(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the recovery in the rotated panels by the spread of the direction."""
-    records = {}
-    for weight in WEIGHTS:
-        part = panel[f"4-sparse rotated, {weight}"]
-        halves = {"s below 2.5": part["spread"].between(1.0, 2.5), "above": part["spread"].between(2.5, 4.0)}
-        records[weight] = {
-            name: mean_of(part[mask].groupby(["d", "replication"])["recovered"].mean()) for name, mask in halves.items()
-        }
-    return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight")

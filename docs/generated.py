@@ -249,8 +249,8 @@ def losses_of_optimal(table: pd.DataFrame) -> str:
 
 def table_of_few_labels(table: pd.DataFrame) -> str:
     """Return the mean accuracies on the points without labels, a set a row and a number of known labels a column."""
-    methods = ["relaxation", "ridge", "label spreading"]
-    means = table.groupby(["kind", "name", "known"], sort=False)[methods].mean()
+    balanced, methods = table[table["draw"] == "balanced"], ["relaxation", "ridge", "label spreading"]
+    means = balanced.groupby(["kind", "name", "known"], sort=False)[methods].mean()
     numbers = sorted(table["known"].unique())
     rows = []
     for kind in few_labels.KINDS:

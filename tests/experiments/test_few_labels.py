@@ -38,17 +38,19 @@ def test_seeded_kmeans_keeps_the_known_labels_even_where_they_are_wrong():
     assert found[2:30].sum() == 0
 
 
+@pytest.mark.parametrize("draw", cells.DRAWS)
 @pytest.mark.parametrize("known", [2, 6, 20])
-def test_a_draw_shows_so_many_labels_and_both_classes_and_depends_on_its_cell_alone(known):
+def test_a_draw_shows_so_many_labels_and_both_classes_and_depends_on_its_cell_alone(draw, known):
     y = (np.arange(50) < 12).astype(int)
-    first, again, other = (cells.draw_labels(y, known, k) for k in (0, 0, 1))
+    first, again, other = (cells.draw_labels(y, known, draw, k) for k in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert np.any(first != other)
     for few in (first, other):
         assert np.sum(few >= 0) == known
         assert set(few) == {-1, 0, 1}
         np.testing.assert_array_equal(few[few >= 0], y[few >= 0])
-        assert np.sum(few == 1) == known // 2
+        if draw == "balanced":
+            assert np.sum(few == 1) == known // 2
 
 
 def test_the_grids_have_no_cell_twice_and_leave_points_to_be_judged(monkeypatch):
@@ -57,7 +59,7 @@ def test_the_grids_have_no_cell_twice_and_leave_points_to_be_judged(monkeypatch)
         listed = cells.cells_of(grid)
         assert len({tuple(sorted(cell.items())) for cell in listed}) == len(listed) > 0
     full = pd.DataFrame(cells.cells_of("full"))
-    assert full.groupby(["name", "known"]).size().eq(cells.REPLICATIONS).all()
+    assert full.groupby(["name", "known", "draw"]).size().eq(cells.REPLICATIONS).all()
     for name, known in full.groupby("name")["known"].max().items():
         assert np.bincount(cells.read_table(name)[1]).min() >= known / 2 / cells.MOST_KNOWN
     X, y = cells.read_table("diabetes")
@@ -91,9 +93,10 @@ def made(sets=10, kind="held-out", few=0.9, **columns):
         "label gap": 0.01, "seconds": 0.1,
     }  # fmt: skip
     rows = [
-        {"kind": kind, "name": f"set {i}", "known": known, "replication": k, **usual}
+        {"kind": kind, "name": f"set {i}", "known": known, "draw": draw, "replication": k, **usual}
         for i in range(sets)
         for known in cells.KNOWN
+        for draw in cells.DRAWS
         for k in range(2)
     ]
     table = pd.DataFrame(rows)

@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting.canvas import Style
+from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment
 from experiments.harness.findings import Finding, one_row, tabulate
 from experiments.harness.intervals import Interval, mean_of, proportion_of
-from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_intervals
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_intervals
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.label_recovery import signs
 from experiments.theory.unique_solution import statistical_dimension
@@ -138,42 +139,25 @@ def reach(table: pd.DataFrame, method: str) -> float:
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the error at both dimensions, the certified gap and the spectrum, and the other methods at two ratios."""
-    small, large = (table[table["d"] == d] for d in (table["d"].min(), table["d"].max()))
+    """Draw the error and the certified gap at the largest dimension, and the other methods at two numbers of points."""
+    table = table[table["d"] == table["d"].max()]
     ratios = sorted(set(table["ratio"]))
-    shown = ratios[1], ratios[-1]  # in the panels of the other methods
-    with plt.rc_context({**STYLE, "lines.linewidth": 0.9}):
-        figure = plt.figure(figsize=(PAGE, 4.7))
-        rows = figure.add_gridspec(2, 1)
-        above, below = figure.add_subfigure(rows[0]), figure.add_subfigure(rows[1])
-        top, bottom = above.subplots(1, 3), below.subplots(1, 3)
-        draw_ratios(top[0], large, "error_relaxation", "clustering error")
-        draw_oracle(top[0], large)
-        draw_ratios(top[1], large, "label_gap", "certified gap of the labels")
-        draw_ratios(top[2], large, "eigenvalue_ratio", r"$\lambda_2 / \lambda_1$ of $Y$")
-        lines, labels = top[0].get_legend_handles_labels()
-        above.legend(lines, labels, loc="outside upper center", ncols=5, frameon=False)
-        draw_ratios(bottom[0], small, "error_relaxation", "clustering error")
-        draw_oracle(bottom[0], small)
-        for ax, ratio in zip(bottom[1:], shown, strict=True):
-            part = large[large["ratio"] == ratio]
+    with panels(stem, 2, 2, 4.4, rc={"lines.linewidth": 0.9}) as (_, ((left, right), below)):
+        draw_ratios(left, table, "error_relaxation", "clustering error")
+        draw_oracle(left, table)
+        draw_ratios(right, table, "label_gap", "certified gap of the labels")
+        right.legend(frameon=False, fontsize=6, loc="upper left")
+        for ax, ratio in zip(below, (ratios[1], ratios[-1]), strict=True):
+            part = table[table["ratio"] == ratio]
             for method, (name, style) in RIVALS.items():
                 with_intervals(ax, part, "noise", f"error_{method}", mean_of, label=name, **style._asdict())
             draw_oracle(ax, part)
             ax.set(xlabel=r"noise $\sigma$", ylabel="clustering error")
-        lines, labels = bottom[1].get_legend_handles_labels()
-        below.legend(lines[:-1], labels[:-1], loc="outside upper right", ncols=3, frameon=False)
-        points = [large[large["ratio"] == ratio]["n"].iloc[0] for ratio in shown]
-        said = [f"$d = {large['d'].iloc[0]}$"] * 3 + [f"$d = {small['d'].iloc[0]}$"]
-        title_panels([*top, *bottom], said + [f"{said[0]}, $n = {n}$" for n in points])
-        save(figure, stem)
-
-
-def title_panels(axes: list[Axes], said: list[str]) -> None:
-    """Add letters and settings to the titles of the panels."""
-    for letter, ax, words in zip("abcdef", axes, said, strict=True):
-        ax.set_title(f"({letter}) {words}")
-        ax.set_xlim(left=0.0)
+        below[1].legend(frameon=False, fontsize=6)
+        points = [f", $n = {table[table['ratio'] == ratio]['n'].iloc[0]}$" for ratio in (ratios[1], ratios[-1])]
+        for ax, letter, words in zip((left, right, *below), "abcd", ("", "", *points), strict=True):
+            ax.set_title(f"({letter}) $d = {table['d'].iloc[0]}${words}")
+            ax.set_xlim(left=0.0)
 
 
 def draw_ratios(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:

@@ -145,19 +145,6 @@ def test_a_search_without_success_is_above_its_ladder_and_counts_what_is_undecid
     assert found.undecided == len(found.tried.split())
 
 
-def test_the_rungs_are_even_and_close():
-    rungs = ladder(4, 8192)
-    assert np.all(rungs % 2 == 0)
-    assert np.all(rungs[1:] / rungs[:-1] <= 1.5)
-    late = rungs[rungs > 100]
-    assert np.all(late[1:] / late[:-1] < 1.09)
-
-
-def test_a_search_has_the_same_row_every_time_but_for_its_seconds():
-    rows = [regime_cells.measure("law", sparsity=2, d=12, replication=3) for _ in range(2)]
-    assert {**rows[0], "seconds": 0.0} == {**rows[1], "seconds": 0.0}
-
-
 # The growth.
 
 

@@ -161,16 +161,6 @@ def test_the_expected_best_of_m_errors_is_that_of_all_choices():
 # Readings
 
 
-def test_columns_of_norm_one_multiply_the_penalty_by_n():
-    X, _ = load_scaled("heart", "norm one")
-    np.testing.assert_allclose(np.sum(X**2, axis=0), 1.0)
-    n = len(X)
-    ours = dc.low_rank(X, 0.5, penalty_of(0.1, 0.01, "norm one"), tol=1e-7)
-    unit, _ = load_scaled("heart")
-    theirs = dc.low_rank(unit, 0.5, dc.Penalty(0.1 * n**0.5, 0.01 * n**0.5), tol=1e-7)
-    assert ours.value == pytest.approx(theirs.value, abs=1e-6)
-
-
 def test_factors_multiply_the_two_regularizers():
     v = np.array([1.0, -2.0, 0.5])
     for reading, weights in {

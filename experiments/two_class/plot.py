@@ -112,7 +112,7 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
 
 
 def draw_differences(ax: Axes, rows: pd.DataFrame, lines: Sequence[Line]) -> None:
-    """Draw the fractions of wrong points minus the paper's, side by side; a small mark at the floor if there is none."""
+    """Draw fractions of wrong points minus the paper's, side by side; a small mark at the floor if there is none."""
     paper = rows["paper sparse"].map(fraction_wrong).to_numpy(float)
     for shift, line in zip(np.linspace(-0.38, 0.38, len(lines)), lines, strict=True):
         more = 100 * (line.errors[rows["data_set"]].map(fraction_wrong).to_numpy(float) - paper)

@@ -12,7 +12,7 @@ from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.solvers.exact import search, tree
-from diffrac_cvx.solvers.exact.tree import RidgeTree, SparseTree
+from diffrac_cvx.solvers.exact.tree import Node, RidgeTree, SparseTree
 
 
 def costs_of(X, nu, ridge, lam=0.0, w=None):
@@ -312,6 +312,19 @@ def test_a_point_is_persistent_where_the_relaxation_with_its_other_label_costs_m
     )
     assert found.persistent[known != 0].all()
     np.testing.assert_array_equal(found.persistent[known == 0], costs[known == 0] >= median)
+
+
+@pytest.mark.parametrize("kind", [RidgeTree, SparseTree])
+def test_the_search_ends_if_only_the_bound_of_labels_found_is_below_the_cutoff(kind):
+    lam = 1e-3 if kind is SparseTree else 0.0
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    points, chunklets = array_points(X - X.mean(axis=0)), Chunklets(np.arange(5), np.ones(5), -1)
+    tree = kind(points, 1.0, dc.Penalty(lam, 0.1), chunklets, 5, 1e-6, 0)
+    tree.try_labels(np.array([1.0, 1.0, -1.0, 1.0, -1.0]))
+    tree.n_nodes, tree.floor, tree.closed_bound = 1, -np.inf, tree.best - 1e-3  # the bound of fixed labels is loose
+    tree.open_nodes = [Node(tree.best, 0, np.zeros(5, dtype=np.int8), None)]
+    assert tree.search() is dc.Status.OPTIMAL
+    assert tree.lower == tree.closed_bound
 
 
 def test_a_node_has_the_time_that_is_left_and_hardly_any_after_the_deadline(monkeypatch):

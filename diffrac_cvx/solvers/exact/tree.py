@@ -132,7 +132,7 @@ class Tree(ABC):
             while True:
                 branched.clear()
                 status = self.stop_status()
-                if self.lower >= self.cutoff or not self.open_nodes:
+                if self.lower >= self.cutoff or not self.open_nodes or self.open_nodes[0].lower >= self.cutoff:
                     return Status.OPTIMAL
                 if len(self.open_nodes) > max_nodes:
                     return Status.OUT_OF_MEMORY

@@ -21,7 +21,8 @@ POINTS, SHIFT = (50, 100, 200, 400), 2.0
 AT, SHIFTS = 100, (1.5, 2.5, 3.0)  # number of points for varying shifts
 PLACES = {"groups": ("groups", "l1", "wrong groups"), "one of each group": ("groups", "l1")}  # with the penalties tried
 REPLICATIONS = 20
-LAW = {  # decay, ridge, sizes, planted groups, points per dimension, replications
+LawCells = tuple[float, float, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
+LAW: dict[str, tuple[LawCells, ...]] = {  # decay, ridge, sizes, planted groups, points per dimension, replications
     "full": (
         (1.0, 0.0, (1, 2, 4, 8), (2, 4), (100, 400), 5),
         (0.6, 0.0, (2, 4), (4,), (400,), 5),

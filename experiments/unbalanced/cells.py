@@ -25,7 +25,9 @@ SIGNS = ("sign_leading", "sign_second", "sign_centered")  # roundings
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid: a path of alpha and a path of nu."""
-    paths, noises, count = {"alpha": ALPHAS, "nu": NUS}, NOISES, 10
+    paths: dict[str, list[float]] = {"alpha": ALPHAS, "nu": NUS}
+    noises: tuple[float, ...] = NOISES
+    count = 10
     if grid != "full":
         paths, noises, count = {"alpha": [0.0, ALPHA_STAR, 0.5, 1.0], "nu": [0.001, 0.1, 1.0]}, (0.0, 0.3), 1
     return [

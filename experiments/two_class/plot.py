@@ -53,8 +53,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         figure, (errors, readings, protocols) = plt.subplots(3, 1, figsize=(PAGE, 7.6), height_ratios=(3, 2, 2))
         draw_errors(errors, rows, table)
         optimum, published = by_reading(table), by_protocol(table)
-        names = {reading: f"{reading} (main)" if reading == MAIN else reading for reading in READINGS}
-        draw_differences(readings, rows, [Line(optimum[r, "sparse"], r, name) for r, name in names.items()])
+        titles = {reading: f"{reading} (main)" if reading == MAIN else reading for reading in READINGS}
+        draw_differences(readings, rows, [Line(optimum[r, "sparse"], r, title) for r, title in titles.items()])
         ends = [(r, early) for r in PUBLISHED for early in (True, False)]
         protocol = {end: str(Protocol(end[0], STOPS[0], early=end[1])) for end in ends}
         draw_differences(

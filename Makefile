@@ -97,7 +97,7 @@ theory: ## section 5: propositions, lemmas and conjectures (GRID, JOBS)
 affine-law: ## number of points for a unique solution without a penalty, relative to d + d(d-1)/4 (GRID, JOBS)
 wide-law: ## when a few informative columns among many reveal two clusters (GRID, JOBS)
 two-class: ## Table 1: two-class data sets (GRID, JOBS; DIFFRAC_DATA_HOME)
-multi-label: ## Figures 5 and 6: many labels (X and Y name your own files)
+multi-label: ## Figures 5 and 6: many labels (GRID, JOBS; DIFFRAC_DATA_HOME)
 many-clusters: ## more than two clusters, compared with k-means and a Gaussian mixture (GRID, JOBS; DIFFRAC_DATA_HOME)
 scale: ## tables larger than memory: on disk, sparse, on the workers of a cluster (GRID; 4 GB in build)
 validate: ## fast solvers against the reference implementation (GRID, JOBS)
@@ -113,7 +113,6 @@ mutation: ## mutation testing of the library with the fast tests; run `make cove
 benchmark: ## all solvers: time to a certified gap, Gram passes, memory (GRID; DIFFRAC_DATA_HOME, pip)
 
 phase-transition: OWN = --solver $(SOLVER)
-multi-label: OWN = --x "$(X)" --y "$(Y)"
 mutation: OWN = --replace
 wide: packages
 benchmark choice: rival-packages

@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Factor, Sparse, dense
-from diffrac_cvx.points.linear_algebra import psd_factor, symmetric
+from diffrac_cvx.points.factors import Factor, Sparse
+from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import OffDiagonalDual, PairPenalty
@@ -210,33 +210,6 @@ def block_problem(problem: DirectionProblem, free: IntegerArray | None = None) -
     """Return the problem with these coordinates apart; by default, those without an l1 weight."""
     free = np.flatnonzero(problem.c == 0.0) if free is None else free
     return BlockProblem(problem, free, np.setdiff1d(np.arange(len(problem.c)), free))
-
-
-def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | None:
-    """Return a sparse factor of a block diagonal V; None if a block has more than half of the coordinates.
-
-    V is in the problem's coordinates, and projected block by block if it is not positive semidefinite.
-    """
-    if not problem.has_l1 or not problem.pair_penalty.splits_into_blocks:
-        return None
-    penalized, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
-    rows = scipy.sparse.csr_array(V)
-    inside = rows[penalized][:, penalized]
-    labels = labels_by_zeros(inside)
-    if 2 * np.bincount(labels).max(initial=0) > len(penalized):
-        return None
-    remainder = dense(rows[free][:, free])
-    columns = []
-    for group in groups_of(labels):
-        U = psd_factor(dense(inside[group][:, group]), rtol=1e-16)
-        cross = dense(rows[free][:, penalized[group]]) @ U / np.maximum(np.sum(U**2, axis=0), 1e-300)
-        remainder -= cross @ cross.T
-        columns.append(scatter(np.vstack([U, cross]), np.concatenate([penalized[group], free]), len(problem.c)))
-    if len(free):
-        columns.append(scatter(psd_factor(remainder), free, len(problem.c)))
-    factor = scipy.sparse.csc_array(scipy.sparse.hstack(columns))
-    factor.eliminate_zeros()
-    return factor
 
 
 def scatter(U: Array, rows: IntegerArray, size: int) -> Sparse:

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import UNPENALIZED, factor_by_blocks
+from diffrac_cvx.certificates.block_problem import UNPENALIZED
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
 from diffrac_cvx.certificates.label_space import bracket_alpha, bracket_nu, projection_of
@@ -31,7 +30,7 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_satisfied
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import PointsKind, exclude_columns
-from diffrac_cvx.points.factors import Factor, Sparse, dense
+from diffrac_cvx.points.factors import Sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
@@ -65,8 +64,8 @@ def certify_v(
 
     The upper bound is the objective at the projection of V onto the positive semidefinite matrices, optimally
     rescaled: 1 - g^2/T.  The lower bound is :math:`1 - t\,\mathrm{mean}(1/u)`, where t is the largest generalised
-    eigenvalue of :math:`(X^\top \mathrm{Diag}(u) X / n,\ A + C)`, with u and C derived from V.  If V is block
-    diagonal, t is computed block by block, and pairs of features in different blocks need no d x d matrix.
+    eigenvalue of :math:`(X^\top \mathrm{Diag}(u) X / n,\ A + C)`, with u and C derived from V.  If V is a result with
+    components, t is computed block by block, and pairs of features in different blocks need no d x d matrix.
 
     Source: duality; it certifies what appendix G.1 computes.
 
@@ -100,15 +99,14 @@ def certify_v(
     InvalidBoundError
         If the computed objective is below the lower bound: one of them is wrong, and neither is returned.
     ResourceError
-        If V is a single block and a dense matrix of its size would not fit in memory.
+        If V is no result with components, and a dense matrix of its size would not fit in memory.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
-    nu, points = (
-        in_unit_interval(nu, "nu"),
-        read_points(X, sample_weight, by_columns=penalty.has_l1, constraints=constraints),
-    )
+    nu = in_unit_interval(nu, "nu")
+    points = read_points(X, sample_weight, by_columns=penalty.has_l1, constraints=constraints)
     problem = direction_problem(points.X, nu, penalty)
-    U, dual = read_matrix(problem, V, points)
+    U = problem.coordinates.transform_result(V)
+    dual = dual_of(problem, V, points) if isinstance(V, Result) else NO_DUAL
     problem = problem_by_rows(problem, U)
     point = problem.rescale(U)
     G = problem.coordinates.inverse_transform(point.U)
@@ -120,18 +118,12 @@ def certify_v(
     return Bracket(float(lower), upper, problem.coordinates.n_excluded)
 
 
-def read_matrix(
-    problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result, points: Sample
-) -> tuple[Factor, DualPoint]:
-    """Return the factor of V in the problem's coordinates, sparse if V is block diagonal, and the dual of a result."""
-    if isinstance(V, Result):
-        U, C = problem.coordinates.transform_result(V), problem.transform_multiplier(V)
-        fits = V.u is not None and V.u.shape == (points.n_all,)
-        u = problem.X.values_of_rows(points.with_weight(V.u)) if V.u is not None and fits else None
-        return U, NO_DUAL if C is None else DualPoint(u if u is not None and np.all(u > 0.0) else None, C)
-    matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
-    blocks = factor_by_blocks(problem, problem.coordinates.scale_matrix(matrix)) if problem.has_l1 else None
-    return (problem.coordinates.transform_matrix(dense(matrix)) if blocks is None else blocks), NO_DUAL
+def dual_of(problem: DirectionProblem, result: Result, points: Sample) -> DualPoint:
+    """Return the dual of a result in the problem's coordinates, as far as it fits the problem."""
+    C, u = problem.transform_multiplier(result), None
+    if C is not None and result.u is not None and result.u.shape == (points.n_all,) and np.all(result.u > 0.0):
+        u = problem.X.values_of_rows(points.with_weight(result.u))
+    return DualPoint(u, C)
 
 
 @in_range()
@@ -154,10 +146,10 @@ def certify_y(
 
     Source: duality for Eq. (7), (8) and (16).
 
+    Parameters, except these, and errors are those of `certify_v`.
+
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred here.
     Y_or_F : (n, n) array or (n, r) array
         Y if the array is square, else F.
     nu : float
@@ -166,23 +158,9 @@ def certify_y(
         Imbalance 1'Y1/n^2 that problem (7) fixes, in [0, 1].
     penalty : Penalty
         Ridge of Eq. (16); an l1 penalty has no formulation in Y alone.
-    ridge : float or (d,) array, optional
-        Weight of the ridge, as an alternative to ``penalty``.
     constraints : Constraints, optional
         Must-link and cannot-link constraints; the bounds are those of the constrained (8).  Not supported for (7),
         because its imbalance may contradict them.
-
-    Returns
-    -------
-    Bracket
-        (lower, upper), 0 <= lower <= optimum <= upper, with the number of excluded columns.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is invalid; the message names the value and the remedy.
-    InvalidBoundError
-        If the computed objective is below the lower bound: one of them is wrong, and neither is returned.
     """
     penalty = resolve_penalty(penalty, None, ridge)
     points, nu = weighted_points(centered_data(X, warn=False), None, constraints), in_unit_interval(nu, "nu")
@@ -285,31 +263,15 @@ def certify_labels(
 
     Source: Eq. (9).
 
+    Parameters, except these, and errors are those of `certify_v`; DataError is also raised if y violates the
+    constraints, and InvalidBoundError if the lower bound does not match these data and parameters.
+
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred here.
     y : (n,) array
         Labels in {-1, +1}.
     lower : Result or float
-        Solved relaxation with the same nu and penalty, or its lower bound.
-    nu : float
-        Weight of the imbalance, in [0, 1].
-    penalty : Penalty
-        Ridge and l1 or group penalty; none by default.
-    lam, ridge : float or (d,) array, optional
-        Weights of the squared l1 norm and of the ridge, as an alternative to ``penalty``.
-    sample_weight : (n,) array, optional
-        Weights of the points, >= 0, on any scale: weight 2 counts a point twice, weight 0 omits it.
-    constraints : Constraints, optional
-        Must-link and cannot-link constraints, which y must satisfy; ``lower`` must be that of the constrained problem.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is invalid, or y violates the constraints; the message names the value and the remedy.
-    InvalidBoundError
-        If the objective is below the lower bound, which then does not match these data and parameters.
+        Solved relaxation with the same nu, penalty and constraints, or its lower bound.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
@@ -405,20 +367,16 @@ def find_components(
     Source: duality, as in the screening rule of the graphical lasso and in gap-safe screening; not in the paper.
     O(n d^2), by blocks of columns; only the connected pairs are stored.
 
+    Parameters, except these, and errors are those of `certify_v`; X must fit in memory.
+
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred here.
     V : Result, or (d, d) array or sparse array, or (d + 1, d + 1) with the offset last
         Solution.  The lower bound of a result, which must have the same nu and penalty, is used as it is; for a matrix
         it is computed.
-    nu, penalty
-        As in `certify_v`; without an l1 term there are no components.
     rtol : float, optional
         Tolerance in [0, 1]: connect the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead.
         This separates more, but certifies nothing.
-    sample_weight : (n,) array, optional
-        Weights of the points, which must be those of the solution.
 
     Returns
     -------
@@ -432,15 +390,15 @@ def find_components(
     ResourceError
         If X is a dask array that does not fit in memory.
     """
-    nu, sample = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
-    data, (n, d) = sample.X, sample.X.shape
+    nu, data = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True).X
+    n, d = data.shape
     require_memory(
         SOLVER_COPIES * data.unread_bytes, f"the components of {n} points and {d} features", "use fewer of either"
     )
     data = data.in_columns()  # all rows are needed at once
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(data, nu, penalty)
-    U, _ = read_matrix(problem, V, sample)
+    U = problem.coordinates.transform_result(V)
     labels = np.full(d, UNPENALIZED)
     if not problem.has_l1:
         return labels

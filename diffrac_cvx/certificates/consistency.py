@@ -110,11 +110,9 @@ class RoundingBound:
         """
         a, c = weights.a, weights.c
         scale = inverse_or_one(np.sqrt(self.X.mean_squares() + a**2 + c**2))
-        if not c.any():
-            return self.solve_least_squares(target, scale, a)
         start = np.abs(self.X.rmatvec(target)) * scale**2
         v = start if start.any() else np.ones(len(start))
-        for _ in range(REWEIGHTING_STEPS):
+        for _ in range(REWEIGHTING_STEPS if c.any() else 1):
             e = c * weights.group_norms(v)
             e = np.maximum(e / max(float(e.sum()), 1e-300), 1e-12)
             v = self.solve_least_squares(target, scale, np.sqrt(a**2 + c**2 / e))

@@ -6,7 +6,6 @@ With must-link constraints, Y = SZS' with the signs S of the points in chunklets
 smallest eigenvalue is that of S'(Diag(D) - H_a - w 11'/n)S in the metric S'S, which is diagonal.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -119,19 +118,38 @@ def label_bound_at(H: Projection, D: Array, weight: float, alpha: float = 0.0) -
 
 
 def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None) -> float:
-    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), see `eigenvalue_test`."""
+    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), in O(n r^2).
+
+    With must-link constraints Q and 1 are sums over chunklets, whose sizes m are the metric: the bound is then on the
+    smallest t at which Diag(m (D - t)) - QQ' - weight 11'/n is not positive.
+
+    weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
+    has a known number of negative eigenvalues if the Schur complement has none.  An eigenvalue that rounding could have
+    made positive counts as negative.
+    """
     ones, sizes = (np.ones(len(D)) if given is None else given for given in (ones, sizes))
-    holds, bad, good = eigenvalue_test(D, Q, weight, ones, sizes), 0.0, 1e-13
+    size = 1.0 if np.isinf(weight) else abs(weight)
+    G = np.column_stack([Q, ones * (size / float(np.sum(sizes))) ** 0.5])
+    middle = np.ones(G.shape[1])  # S^-1; a zero entry is the restriction to the complement of 1
+    middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
+    expected, squares = int(weight < 0.0), row_products(G, G)
+
+    def holds(t: float) -> bool:
+        shifted = sizes * (D - t)
+        if not np.isfinite(t) or np.any(shifted == 0.0):
+            return False
+        values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
+        error = sum_error(len(D) + 64 * len(middle)) * (len(middle) + float(np.sum(squares / np.abs(shifted))))
+        return int(np.sum(shifted < 0) + np.sum(values < error)) <= expected
+
+    bad, good = 0.0, 1e-13
     while not holds(-good):
         bad, good = good, 4.0 * good
         if good > 1e6:
             return -np.inf
     while good > 1.01 * bad and good > 1e-13:
-        middle = (bad * good) ** 0.5
-        if holds(-middle):
-            good = middle
-        else:
-            bad = middle
+        middle_t = (bad * good) ** 0.5
+        bad, good = (bad, middle_t) if holds(-middle_t) else (middle_t, good)
     return -good
 
 
@@ -155,15 +173,11 @@ def with_imbalance(F: Array, alpha: float) -> Array:
     if found < alpha:
         mixing, other = (alpha - found) / (1.0 - found), np.ones((len(F), 1))
     else:
-        other = reduce_imbalance(F, alpha)
+        # The signs of F's leading column, if these are less unbalanced than alpha, otherwise a balanced Y.
+        other = np.where(np.linalg.svd(F, full_matrices=False)[0][:, :1] >= 0.0, 1.0, -1.0)
+        other = other if factor_imbalance(other) <= alpha else balanced_factor(len(F))
         mixing = (found - alpha) / (found - factor_imbalance(other))
     return np.hstack([(1.0 - mixing) ** 0.5 * F, mixing**0.5 * other])
-
-
-def reduce_imbalance(F: Array, alpha: float) -> Array:
-    """Return unit rows with 1'Y1/n^2 <= alpha: the signs of F's leading column if feasible, otherwise a balanced Y."""
-    signs = np.where(np.linalg.svd(F, full_matrices=False)[0][:, :1] >= 0.0, 1.0, -1.0)
-    return signs if factor_imbalance(signs) <= alpha else balanced_factor(len(F))
 
 
 def balanced_factor(n: int) -> Array:
@@ -209,30 +223,3 @@ def objective(Q: Array, F: Array) -> float:
     centered = F - F.mean(axis=0)
     inside = Q.T @ centered
     return float(max(np.sum(centered**2) - np.sum(inside**2), 0.0)) / len(F)
-
-
-def eigenvalue_test(D: Array, Q: Array, weight: float, ones: Array, sizes: Array) -> Callable[[float], bool]:
-    """Return a test that certifies, in O(n r^2), that Diag(D) - QQ' - weight 11'/n has no eigenvalue below a number.
-
-    With must-link constraints Q and 1 are sums over chunklets, whose sizes m are the metric: the bound is then on the
-    smallest t at which Diag(m (D - t)) - QQ' - weight 11'/n is not positive.
-
-    weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
-    has a known number of negative eigenvalues if the Schur complement has none.  An eigenvalue that rounding could have
-    made positive counts as negative.
-    """
-    size = 1.0 if np.isinf(weight) else abs(weight)
-    G = np.column_stack([Q, ones * (size / float(np.sum(sizes))) ** 0.5])
-    middle = np.ones(G.shape[1])  # S^-1; a zero entry is the restriction to the complement of 1
-    middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
-    expected, squares = int(weight < 0.0), row_products(G, G)
-
-    def holds(t: float) -> bool:
-        shifted = sizes * (D - t)
-        if not np.isfinite(t) or np.any(shifted == 0.0):
-            return False
-        values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
-        error = sum_error(len(D) + 64 * len(middle)) * (len(middle) + float(np.sum(squares / np.abs(shifted))))
-        return int(np.sum(shifted < 0) + np.sum(values < error)) <= expected
-
-    return holds

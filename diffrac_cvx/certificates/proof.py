@@ -188,7 +188,7 @@ def eliminate(
         given[np.ix_(used, used)] = eliminated_matrix(problem, u, t, M, C, whitened=False)[0] if whitened else P
         tC = problem.off_diagonal.project_safe(between(given, T), t)
     if whitened:
-        W, (data_error, right_error, _), top = inner.W, inner.whitening_error, problem.problem.largest_weight(u)
+        W, (data_error, right_error, _), top = inner.W, inner.whitening_error, problem.problem.X.largest_weight(u)
         norm = (t * W.shape[1] * (1.0 + right_error) + float(np.sum(u @ problem.F**2)) / len(u)) ** 0.5
         S = W.T @ tC - problem.products(weights, problem.whitened_rows)
         cross = (eps * norm + data_error * (t + top) ** 0.5 * (1.0 + eps)) * h
@@ -220,7 +220,7 @@ def relative_error(problem: BlockProblem, u: Array, t: float) -> float:
     sqrt(n), hence by this times (t + max u)^(1/2) <= h_j (1 + max u / t)^(1/2) in the norm weighted by |w|.
     """
     k = problem.n_terms
-    moved = sum_error(k + 16) * (1.0 + problem.problem.largest_weight(u) / t) ** 0.5
+    moved = sum_error(k + 16) * (1.0 + problem.problem.X.largest_weight(u) / t) ** 0.5
     return round_up(sum_error(k + 32) + (2.0 + moved) * moved)
 
 
@@ -239,7 +239,7 @@ def eliminated_matrix(
             P += t * C
             radius += sum_error(4) * t * float(np.linalg.norm(C))
         return (P if len(used) == len(P) else P[np.ix_(used, used)]), round_up(radius)
-    (data_error, right_error, gram_factor), top = inner.whitening_error, problem.problem.largest_weight(u)
+    (data_error, right_error, gram_factor), top = inner.whitening_error, problem.problem.X.largest_weight(u)
     Mw, W = symmetric(M if inner.basis is not None else inner.Z.weighted_gram(u)), inner.W
     P, mass, moved, r = t * np.eye(len(Mw)) - Mw, float(np.trace(Mw)), top**0.5 * data_error, len(Mw)
     radius = t * (right_error + sum_error(4) * r) + sum_error(problem.n_terms + 12) * gram_factor * mass
@@ -262,7 +262,7 @@ def least_certified_t(
     if len(M) == 0:
         return 0.0
     # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
-    t = max(t, UNIT_ROUNDOFF * problem.problem.largest_weight(u), 1e-300)
+    t = max(t, UNIT_ROUNDOFF * problem.problem.X.largest_weight(u), 1e-300)
     is_whitened, best = problem.problem.basis is not None, np.inf
     C = None if C is None else problem.project_inner(C)
     for whitened, factor in ((False, 4.0), (True, 2.0)):

@@ -19,7 +19,6 @@ from diffrac_cvx.points.linear_algebra import (
     eigh,
     eigvalsh,
     extreme_eigenpairs,
-    lanczos,
     momentum,
     solve_lower,
     symmetric,
@@ -29,11 +28,10 @@ from diffrac_cvx.points.ranges import are_finite, is_out_of_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import diagonal_scale
 
-# Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which shrinking C makes the bound worse.
-WELL_CONDITIONED_EIGENVALUE = 0.05
 NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
 MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
 EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
+WELL_CONDITIONED_EIGENVALUE = 0.05  # of I + C, above which shrinking C makes the bound worse
 MIN_SHIFTED_EIGENVALUE = 1e-7  # of I + C, below which no ratio is computed
 
 
@@ -109,9 +107,10 @@ def candidate_multipliers(
 
 
 def improved_multipliers(problem: DirectionProblem, M: Array, U: Array, C: Array, steps: int = 0) -> Iterator[Array]:
-    """Yield C, its alternating projection, and C refined by steps with an eigendecomposition each, if any."""
+    """Yield C, its projection onto S = A + C + Diag(c)^2 - M >= 0 and back, and C refined by eigendecompositions."""
     yield C
-    yield alternate_projection(problem, M, C)
+    S = problem.A + C + np.diag(problem.c**2) - M
+    yield project_dual(problem, C - negative_part(S)) if are_finite(S) else C
     if steps:
         yield refine_dual(problem, M, times(U, U.T), C, steps)
 
@@ -137,12 +136,6 @@ def refine_dual(problem: DirectionProblem, M: Array, V: Array, C: Array, steps: 
     return C
 
 
-def alternate_projection(problem: DirectionProblem, M: Array, C: Array) -> Array:
-    """Return C after one alternating projection: onto A + C + Diag(c)^2 - M >= 0, then onto the dual set."""
-    S = problem.A + C + np.diag(problem.c**2) - M
-    return project_dual(problem, C - negative_part(S)) if are_finite(S) else C
-
-
 def negative_part(S: Array) -> Array:
     """Return the negative part of a symmetric matrix; for a large one, only in its leading eigenvectors."""
     values, vectors = extreme_eigenpairs(S, MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else eigh(S)
@@ -156,26 +149,49 @@ def best_combination(M: Array, C: Array) -> tuple[float, float, float]:
     """
     if not are_finite(M, C):
         return np.inf, 1.0, 0.0
-    lowest, ratio_at = shifted_ratios(M, C)
+    is_large = len(C) > LARGE_SIZE  # then slightly too small
+    lowest = extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0] - EIGENVALUE_ERROR if is_large else eigvalsh(C)[0]
 
-    def t_at(trivial_weight: float) -> float:
-        weight = 1.0 - trivial_weight
-        return ratio_at(weight) if 1.0 + weight * lowest > MIN_SHIFTED_EIGENVALUE else np.inf
+    def ratio(L: Array) -> float:
+        return top_eigenvalue(symmetric(solve_lower(L, solve_lower(L, M).T)))
 
-    sufficient = 1.0 + (1.0 - WELL_CONDITIONED_EIGENVALUE) / min(lowest, -1e-300)
-    t, best = minimize_over_combinations(t_at, sufficient)
-    return t, 1.0 - best, max(1.0 + (1.0 - best) * lowest, MIN_SHIFTED_EIGENVALUE)
+    t, weight = least_ratio(ratio, np.eye(len(C)), C, float(lowest))
+    return t, weight, max(1.0 + weight * float(lowest), MIN_SHIFTED_EIGENVALUE)
 
 
-def minimize_over_combinations(evaluate: Callable[[float], float], sufficient: float = np.inf) -> tuple[float, float]:
-    """Return the least of a quasiconvex function of a weight in [0, 1], and where: by factors of ten, then by Brent.
+def best_combination_by_rows(rows: Array, B: Array, C: Array) -> tuple[float, float]:
+    """Return the least t with rows'rows <= t (B + weight C), and its weight; rounding is not included."""
 
-    Weights are not increased beyond the first that is sufficient.  With s = t weight, M <= t (I + C) - s C is linear in
-    t and s: the weights that reach a t form an interval.
+    def ratio(L: Array) -> float:
+        K = solve_lower(L, rows.T)
+        return top_eigenvalue(times(K.T, K) if len(rows) < len(L) else times(K, K.T))
+
+    return least_ratio(ratio, B, C) if are_finite(rows, B, C) else (np.inf, 1.0)
+
+
+def least_ratio(
+    ratio: Callable[[Array], float], B: Array, C: Array, lowest: float | None = None
+) -> tuple[float, float]:
+    """Return the least t with M <= t (B + weight C), and its weight in [0, 1]; `ratio` gives t from a Cholesky factor.
+
+    The weight of B alone is increased by factors of ten, then refined by Brent's method: with s = t weight,
+    M <= t (B + C) - s C is linear in t and s, so that the weights that reach a t form an interval.
+    If B = I and `lowest` is the least eigenvalue of C, the right side has none below `MIN_SHIFTED_EIGENVALUE`, and the
+    weight of B is not increased if it has none below `WELL_CONDITIONED_EIGENVALUE`.
     """
+
+    def is_above(limit: float, trivial_weight: float) -> bool:
+        return lowest is not None and 1.0 + (1.0 - trivial_weight) * lowest > limit
+
+    def evaluate(trivial_weight: float) -> float:
+        with suppress(np.linalg.LinAlgError):
+            if lowest is None or is_above(MIN_SHIFTED_EIGENVALUE, trivial_weight):
+                return ratio(cholesky(B + (1.0 - trivial_weight) * C))
+        return np.inf
+
     best, at, last = evaluate(0.0), 0.0, 1.0
     for tried in (float(weight) for weight in 10.0 ** np.arange(-8, 1)):
-        if at > sufficient:
+        if is_above(WELL_CONDITIONED_EIGENVALUE, at):
             break
         found = evaluate(tried)
         if found > best:
@@ -192,51 +208,7 @@ def minimize_over_combinations(evaluate: Callable[[float], float], sufficient: f
         )
         if refined.fun < best:
             best, at = float(refined.fun), float(np.exp(refined.x))
-    return best, at
-
-
-def shifted_ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
-    """Return the smallest eigenvalue of C, and the map from a weight to the least t with M <= t (I + weight C).
-
-    For a large C they come from Lanczos steps and Cholesky factors: the eigenvalue is slightly too small, t too large.
-    """
-    if len(C) > LARGE_SIZE:
-
-        def ratio_at(weight: float) -> float:
-            try:
-                L = cholesky(np.eye(len(C)) + weight * C)
-            except np.linalg.LinAlgError:
-                return np.inf
-
-            def product(x: Array) -> Array:
-                return solve_lower(L, M @ solve_lower(L, x, transposed=True))
-
-            return float(lanczos(product, len(M), 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
-
-        return float(extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0]) - EIGENVALUE_ERROR, ratio_at
-    shifts, Q = eigh(C)
-    rotated = times(times(Q.T, M), Q)
-
-    def rotated_ratio_at(weight: float) -> float:
-        root = 1.0 / np.sqrt(1.0 + weight * shifts)
-        return top_eigenvalue(rotated * np.outer(root, root))
-
-    return float(shifts[0]), rotated_ratio_at
-
-
-def best_combination_by_rows(rows: Array, B: Array, C: Array) -> tuple[float, float]:
-    """Return the least t with rows'rows <= t (B + weight C), and its weight; rounding is not included."""
-
-    def evaluate(trivial_weight: float) -> float:
-        right = B + (1.0 - trivial_weight) * C
-        with suppress(np.linalg.LinAlgError):
-            if are_finite(rows, right):
-                K = solve_lower(cholesky(right), rows.T)
-                return top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
-        return np.inf
-
-    t, trivial_weight = minimize_over_combinations(evaluate)
-    return t, 1.0 - trivial_weight
+    return best, 1.0 - at
 
 
 def top_eigenvalue(M: Array) -> float:

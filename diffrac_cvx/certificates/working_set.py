@@ -141,7 +141,7 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
        would make S positive.
     """
     problem, outside = working_set.problem, working_set.penalized
-    remainder = eliminate(working_set, u, t, C, lambda P, T: off_diagonal_multipliers(working_set, P, T, t))
+    remainder = eliminate(working_set, u, t, C, lambda P, T: working_set.off_diagonal.best_multiplier(P, T, t))
     if remainder is None:
         return Verdict()
     m, diagonal, splits = len(outside), remainder.diagonal - remainder.errors, problem.pair_penalty.splits_into_blocks
@@ -217,15 +217,3 @@ def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array |
     C = problem.pair_penalty.restrict(outside[entering]).project_safe(remainder.gram(entering, entering) / remainder.t)
     C = np.vstack([remainder.tC[:, entering] / remainder.t, C])
     return Verdict(None, outside[entering], directions=directions, C=C)
-
-
-def off_diagonal_multipliers(working_set: BlockProblem, P: Array, T: Array, t: float) -> Array:
-    """Return t C between the working set and the others, nearly the best choice for S: T if it is in the dual set."""
-    violated = working_set.off_diagonal.violated_columns(T, t)
-    if not len(violated):
-        return T
-    tC = T.copy()
-    tC[:, violated] = working_set.off_diagonal.restrict(violated).best_multiplier(
-        P, np.ascontiguousarray(T[:, violated]), t
-    )
-    return tC

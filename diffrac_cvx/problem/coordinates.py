@@ -7,9 +7,10 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, scale_both, scale_rows
+from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_both, scale_rows
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Excluded, LazyFactor
 from diffrac_cvx.problem.result import Result
@@ -52,13 +53,6 @@ class Coordinates:
         rows = points * self.factors if self.basis is None else points @ self.basis
         return array_points(rows).labels_factor(U)
 
-    def scale_matrix(self, V: Array | Sparse) -> Array | Sparse:
-        """Return the user's V for columns of norm one, so that factors of a badly scaled V keep their small entries."""
-        size = len(self.scale)
-        if V.shape not in ((size, size), (size - int(self.has_offset),) * 2):
-            raise DataError(f"V has shape {V.shape}. For these data and this nu, pass shape ({size}, {size}).")
-        return self.scale_factor(self.scale_factor(V).T)
-
     def scale_factor(self, G: Factor) -> Factor:
         """Return the factor of the user's V = GG' for columns of norm one; the offset's row may be missing."""
         size = len(self.scale)
@@ -70,24 +64,31 @@ class Coordinates:
         return scale_rows(G, 1.0 / self.scale)
 
     def transform_matrix(self, V: Array) -> Array:
-        """Return the factor of the user's V in these coordinates."""
-        return dense(self.transform_scaled_factor(psd_factor(dense(self.scale_matrix(V)), rtol=1e-16)))
+        """Return the factor of the user's V in these coordinates, by its factor for columns of norm one.
+
+        A factor of a badly scaled V would lose small entries.
+        """
+        size = len(self.scale)
+        if V.shape not in ((size, size), (size - int(self.has_offset),) * 2):
+            raise DataError(f"V has shape {V.shape}. For these data and this nu, pass shape ({size}, {size}).")
+        scaled = dense(self.scale_factor(self.scale_factor(V).T))
+        return dense(self.transform_factor(scale_rows(psd_factor(scaled, rtol=1e-16), self.scale)))
 
     def transform_factor(self, G: Factor) -> Factor:
         """Return the factor of the user's V = GG' in these coordinates."""
-        return self.transform_scaled_factor(self.scale_factor(G))
-
-    def transform_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
-        """Return the factor of a result or of the user's matrix in these coordinates."""
-        if not isinstance(V, Result):
-            return self.transform_matrix(as_matrix(V, name))
-        if V.G is None:
-            raise DataError("the result has no V. Pass a result of low_rank, fista or solve(v_space(...)).")
-        return self.transform_factor(V.G)
-
-    def transform_scaled_factor(self, G: Factor) -> Factor:
-        """Return the factor in these coordinates from the factor for columns of norm one."""
+        G = self.scale_factor(G)
         if self.basis is None:
             return G
         # If directions are undetermined, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
+
+    def transform_result(self, V: Result | npt.ArrayLike | Sparse, name: str = "V") -> Factor:
+        """Return the factor of a result or of the user's matrix in these coordinates."""
+        if not isinstance(V, Result):
+            if is_sparse(V):
+                require_memory(8.0 * V.shape[0] * V.shape[1], f"{name} as one block", "pass the result of a solver")
+                V = dense(V)
+            return self.transform_matrix(as_matrix(V, name))
+        if V.G is None:
+            raise DataError("the result has no V. Pass a result of low_rank, fista or solve(v_space(...)).")
+        return self.transform_factor(V.G)

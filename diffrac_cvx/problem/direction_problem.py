@@ -121,10 +121,6 @@ class DirectionProblem:
         """Map to the user's coordinates, (d or d + 1, D), if these are whitened."""
         return self.coordinates.basis
 
-    def largest_weight(self, u: Array) -> float:
-        """Return the largest of the weights u of rows, times the counts that scale the error of a point to its row."""
-        return self.X.largest_weight(u)
-
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Mask of the zero rows, shape (n,): they count in the means and nowhere else."""
@@ -286,25 +282,17 @@ def whitening_error_of_rows(
 ) -> WhiteningErrorBounds:
     """Return error bounds of Z = X W, and of W'(A + Diag(diagonal))W as the identity.
 
-    The rows of X have the errors of the rows of A times the roots of the counts, which `largest_weight` includes.
+    The rows of X have the errors of the rows of A times the roots of the counts, which `largest_weight` includes.  If
+    they are signed sums of up to k rows of A, the rounding of the sums in column j is by Cauchy-Schwarz at most
+    sum_error(k) times the root of A_jj and of the largest weight of a row.
     """
     rows, whitened = problem.Y, Z if problem.Y is problem.X else problem.Y.in_basis(W)
     found = rows.whitening_error_bounds(W, whitened, diagonal, outside)
-    return with_chunklet_error(found, problem.X.max_summed, rows, W)
-
-
-def with_chunklet_error(
-    found: WhiteningErrorBounds, chunklet_size: int, rows: Points, W: Array
-) -> WhiteningErrorBounds:
-    """Return error bounds of whitened data whose rows are signed sums of up to `chunklet_size` of the rows of A.
-
-    By Cauchy-Schwarz the rounding of the sums in column j is at most sum_error(chunklet_size) times the root of A_jj
-    and of the largest weight of a row, which `largest_weight` includes.
-    """
-    if not chunklet_size:
+    k = problem.X.max_summed
+    if not k:
         return found
     squares = float(rows.mean_squares() @ np.sum(W**2, axis=1))
-    return found._replace(data_error=round_up(found.data_error + sum_error(chunklet_size + 8) * squares**0.5, 8))
+    return found._replace(data_error=round_up(found.data_error + sum_error(k + 8) * squares**0.5, 8))
 
 
 def univariate_gains(problem: DirectionProblem) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -110,7 +110,7 @@ def v_space(
         answer = read_offset_only(points, value_of(terms.nu))
         return None if answer is None else answer._replace(F=np.ones((len(X_all), 1)), instance=instance())
 
-    problem = cp.Problem(cp.Minimize(objective), terms.constraints)
+    problem = cp.Problem(cp.Minimize(objective), [terms.roots, *terms.l1_constraints])
     size = direction_size(coordinates)._replace(points=len(X_all))
     parameters = {"nu": terms.nu, "penalty_scale": terms.scale}
     return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, parameters, shortcut=shortcut)
@@ -166,7 +166,8 @@ def v_space_normalized(
         size = (1.0 - value_of(terms.nu)) ** 0.5
         return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(-size, -size))
 
-    problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), [*terms.constraints, terms.quadratic == 1])
+    constraining = [terms.roots, *terms.l1_constraints, terms.quadratic == 1]
+    problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), constraining)
     size, parameters = direction_size(coordinates), {"nu": terms.nu, "penalty_scale": terms.scale}
     trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
     return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)
@@ -209,7 +210,7 @@ def lifted(
     fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
     quadratic = cp.sum(cp.multiply(coordinates.square, V))
     ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
-    l1, l1_constraints = l1_penalty(V, coordinates.pair_penalty, scale)
+    l1, l1_constraints = coordinates.l1_term(cp, V, scale)
     objective = fit + quadratic + weight * imbalance + ridge + l1
     unit = cp.diag(Y) == 1
 
@@ -251,6 +252,10 @@ class Coordinates(NamedTuple):
     ridge: Array
     pair_penalty: PairPenalty | None  # None if the coordinates are whitened
 
+    def l1_term(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
+        """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|, with its constraints; 0 without one."""
+        return (cp.Constant(0.0), []) if self.pair_penalty is None else self.pair_penalty.expression(cp, V, scale)
+
 
 class Terms(NamedTuple):
     """Terms of the V-space problems as CVXPY expressions, with their constraints and parameters."""
@@ -263,11 +268,6 @@ class Terms(NamedTuple):
     roots: cp.PowCone3D
     nu: cp.Parameter
     scale: cp.Parameter
-
-    @property
-    def constraints(self) -> list[cp.Constraint]:
-        """Constraints that define the terms."""
-        return [self.roots, *self.l1_constraints]
 
 
 def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
@@ -307,22 +307,13 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     mean_sqrt = cp.sum(sqrt_forms) / N
     square = cp.sum(cp.multiply(coordinates.square, W))
     quadratic = square + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
-    l1 = l1_penalty(W, coordinates.pair_penalty, scale)
+    l1 = coordinates.l1_term(cp, W, scale)
     return Terms(V, mean_sqrt, quadratic, *l1, roots=roots, nu=weight, scale=scale)
 
 
 def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
     """Return sqrt(1 - nu); a named function, so that the problem can be pickled for a subprocess."""
     return float((1.0 - value_of(nu)) ** 0.5)
-
-
-def l1_penalty(
-    V: cp.Expression, pair_penalty: PairPenalty | None, scale: cp.Parameter
-) -> tuple[cp.Expression, list[cp.Constraint]]:
-    """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|, with its constraints; 0 if there is none."""
-    import cvxpy as cp
-
-    return (cp.Constant(0.0), []) if pair_penalty is None else pair_penalty.expression(cp, V, scale)
 
 
 def solver_dual(

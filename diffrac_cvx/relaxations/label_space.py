@@ -62,13 +62,14 @@ def penalized_nu(
     penalty = resolve_penalty(penalty, None, ridge)
     points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
     n = len(points)
-    require_label_memory(n, "penalized_nu")
+    size = label_size(n, "penalized_nu")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
-    N = len(H.sums[0])
+    _, ones, sizes = H.sums
+    N = len(sizes)
     weight = parameter("nu", nu)
     Y = cp.Variable((N, N), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
-    objective = label_residual(Y, H) + weight * imbalance_expression(Y, H)
+    objective = label_residual(Y, H) + weight * cp.sum(cp.multiply(np.outer(ones, ones), Y)) / n**2
 
     def read() -> Solution:
         F = H.points.chunklets.expand(unit_rows(psd_factor(matrix_of(Y), rtol=1e-14)))
@@ -77,9 +78,9 @@ def penalized_nu(
         return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound)
 
     def shortcut() -> Solution | None:
-        return read_all_ones(n) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
+        return all_ones(n) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
 
-    size = label_size(N)._replace(points=n)
+    size = size._replace(side=N, nonzeros=N * N)
     problem = cp.Problem(cp.Minimize(objective), [unit])
     return Relaxation("penalized_nu", "Eq. (8)", problem, read, size, {"nu": weight}, shortcut=shortcut)
 
@@ -93,26 +94,19 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
 
     Source: Eq. (7), section 2.2.
 
+    Parameters, except these, and errors are those of `v_space`.
+
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred internally.
     alpha : float
         Imbalance (1'y/n)^2 of the clusters, in [0, 1].  Change it later with ``at(alpha=...)``.  At 0 the problem has
         no interior point, and `solve` restricts it to the complement of 1; at 1 the solution is Y = 11'.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If X is invalid or alpha is outside [0, 1].
-    ResourceError
-        If an n x n matrix would not fit in memory.
     """
     import cvxpy as cp
 
     points, alpha = weighted_points(centered_data(X)), in_unit_interval(alpha, "alpha")
     n = len(points)
-    require_label_memory(n, "constrained_alpha")
+    size = label_size(n, "constrained_alpha")
     H = projection_of(points)
     weight = parameter("alpha", alpha)
     Y = cp.Variable((n, n), PSD=True, name="Y")
@@ -124,11 +118,10 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
 
     def shortcut() -> Solution | Relaxation | None:
         if value_of(weight) == 1.0:
-            return read_all_ones(n)
+            return all_ones(n)
         return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEAR_BALANCE else None
 
     problem = cp.Problem(cp.Minimize(label_residual(Y, H)), [unit, cp.sum(Y) / n**2 == weight])
-    size = label_size(n)
     return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, {"alpha": weight}, shortcut=shortcut)
 
 
@@ -149,7 +142,7 @@ def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
     def read() -> Solution:
         return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), alpha, diagonal_multiplier(unit))
 
-    size = label_size(n)._replace(side=n - 1, nonzeros=n * n * n // 2)
+    size = label_size(n, "constrained_alpha")._replace(side=n - 1, nonzeros=n * n * n // 2)
     return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(residual), [unit]), read, size)
 
 
@@ -174,21 +167,12 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     Source: section 4, the set C_K, whose last inequality is printed in the wrong direction.  Without the imbalance
     penalty, Y = 11' is optimal.
 
+    Parameters, except these, and errors are those of `v_space`.
+
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred internally.
     k : int
         Number of classes, at least 2.
-    nu : float
-        Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If X is invalid, k is not an integer >= 2 or nu is outside [0, 1].
-    ResourceError
-        If an n x n matrix would not fit in memory.
     """
     import cvxpy as cp
 
@@ -196,7 +180,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     if k < 2:
         raise ParameterError(f"k = {k} must be at least 2")
     n = len(points)
-    require_label_memory(n, "multiclass")
+    size = label_size(n, "multiclass")
     H = projection_of(points)
     weight = parameter("nu", nu)
     Y = cp.Variable((n, n), symmetric=True, name="Y")
@@ -215,7 +199,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
         return solution_of(np.ones((n, 1)), 0.0) if value_of(weight) == 0.0 else None
 
     problem = cp.Problem(cp.Minimize(objective), [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0])
-    size = label_size(n)._replace(nonzeros=2 * n * n)
+    size = size._replace(nonzeros=2 * n * n)
     return Relaxation("multiclass", "section 4", problem, read, size, {"nu": weight}, shortcut=shortcut)
 
 
@@ -229,25 +213,13 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     Its infimum is -n for any X with a nonzero column, and 0 otherwise: tr MH <= tr M Pi = n, with H the projection on
     the columns of X.  It may be approached only as M grows without bound; Y = M / (1 + 1'M1/n^2) then tends to 11'.
 
-    Source: Eq. (23) and (24), section 2.3 and appendix B.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred internally.
-
-    Raises
-    ------
-    DataError
-        If X is invalid.
-    ResourceError
-        If an n x n matrix would not fit in memory.
+    Source: Eq. (23) and (24), section 2.3 and appendix B.  Parameters and errors are those of `v_space`.
     """
     import cvxpy as cp
 
     data = as_data(X)
     n = len(data)
-    require_label_memory(n, "correlation")
+    size = label_size(n, "correlation")
     Q = column_basis(data)
     M = cp.Variable((n, n), PSD=True, name="M")
 
@@ -260,7 +232,7 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
         return Solution(F=F, value=value, bracket=Bracket(lower, value))
 
     problem = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(Q @ Q.T, M))), [cp.diag(M) == 1 + cp.sum(M) / n**2])
-    size = label_size(n)._replace(instead=CORRELATION_ALTERNATIVE)
+    size = size._replace(instead=CORRELATION_ALTERNATIVE)
     return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, trivial=Bracket(-float(n), 0.0))
 
 
@@ -274,31 +246,18 @@ def label_residual(Y: cp.Expression, H: Projection) -> cp.Expression:
     return fit
 
 
-def imbalance_expression(Y: cp.Expression, H: Projection) -> cp.Expression:
-    """Return 1'Y1 / n^2."""
-    import cvxpy as cp
-
-    ones = H.sums[1]
-    found: cp.Expression = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / len(H.Q) ** 2
-    return found
-
-
 def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
     """Return the solver's multiplier mu of diag Y = 1 (CVXPY's sign is opposite), or None if it has none."""
     value = unit.dual_value
     return None if value is None or not np.all(np.isfinite(value)) else -np.ravel(value)
 
 
-def read_all_ones(n: int) -> Solution:
+def all_ones(n: int) -> Solution:
     """Return the solution Y = 11', which is optimal with value 0 if the imbalance is not penalised."""
     return Solution(F=np.ones((n, 1)), value=0.0, bracket=Bracket(0.0, 0.0))
 
 
-def label_size(n: int) -> Size:
-    """Return the size of a problem whose variable is n x n."""
-    return Size(points=n, side=n, nonzeros=n * n, instead=LABEL_SPACE_ALTERNATIVE)
-
-
-def require_label_memory(n: int, name: str) -> None:
-    """Raise ResourceError if dense n x n data would not fit in memory."""
+def label_size(n: int, name: str) -> Size:
+    """Return the size of a problem with an n x n variable; raise ResourceError if its data would not fit in memory."""
     require_memory(10 * 8.0 * n * n, f"{name} with n = {n}", LABEL_SPACE_ALTERNATIVE)
+    return Size(points=n, side=n, nonzeros=n * n, instead=LABEL_SPACE_ALTERNATIVE)

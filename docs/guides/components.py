@@ -196,7 +196,7 @@ for nu in (1.0, 0.5):
 
 # %%
 # The bound at a point that is not optimal, here the diagonal of V at a λ where two features belong together: the bracket is
-# wider, and it contains the optimum. `certify_v` finds the groups of any matrix, dense or sparse, and uses the same bound.
+# wider, and it contains the optimum. `certify_v` bounds the optimum from any matrix, which it certifies as one block.
 
 solution = results[3e-2]
 diagonal = dc.certify_v(X, np.diag(np.diag(solution.V)), penalty=dc.Penalty.l1(3e-2))

@@ -73,8 +73,7 @@ assert np.array_equal(merged.predict(grades), full.labels_)
 # `low_rank`, `v_space`, `find_components` and the certificates of V, of labels and of clusters take ``sample_weight`` too.
 #
 # ``score`` is the squared correlation of predicted labels and projections on the points given. On held-out points it needs
-# no true labels, so that ``GridSearchCV`` works without changes; :doc:`choosing` has a better rule, and :doc:`/two_class` compares
-# such choices with the best one by true labels, on nine sets. :doc:`saving` has pipelines, :doc:`/auto/tutorial/many_labels` the
-# problem of `MultiLabelDiffrac`.
+# no true labels, so that ``GridSearchCV`` works without changes; :doc:`choosing` has a better rule. :doc:`saving` has pipelines,
+# :doc:`/auto/tutorial/many_labels` the problem of `MultiLabelDiffrac`.
 
 plt.show()

@@ -21,23 +21,19 @@ POINTS, SHIFT = (50, 100, 200, 400), 2.0
 AT, SHIFTS = 100, (1.5, 2.5, 3.0)  # number of points for varying shifts
 PLACES = {"groups": ("groups", "l1", "wrong groups"), "one of each group": ("groups", "l1")}  # with the penalties tried
 REPLICATIONS = 20
-LawCells = tuple[str, float, float, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
-LAW: dict[
-    str, tuple[LawCells, ...]
-] = {  # columns, decay, ridge, sizes, planted groups, points per dimension, replications
+LawCells = tuple[float, float, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
+LAW: dict[str, tuple[LawCells, ...]] = {  # decay, ridge, sizes, planted groups, points per dimension, replications
     "full": (
-        ("normal", 1.0, 0.0, (1, 2, 4, 8), (2, 4), (100, 400), 5),
-        ("normal", 0.6, 0.0, (2, 4), (4,), (400,), 5),
-        ("normal", 1.0, RIDGE, (2, 4), (2,), (400,), 5),
-        ("two values", 1.0, 0.0, (2, 4), (4,), (0,), 2),
+        (1.0, 0.0, (1, 2, 4, 8), (2, 4), (100, 400), 5),
+        (0.6, 0.0, (2, 4), (4,), (400,), 5),
+        (1.0, RIDGE, (2, 4), (2,), (400,), 5),
     ),
     "smoke": (
-        ("normal", 1.0, 0.0, (1, 2), (2,), (50,), 2),
-        ("normal", 0.6, 0.0, (2,), (4,), (50,), 2),
-        ("normal", 1.0, RIDGE, (2,), (2,), (50,), 2),
-        ("two values", 1.0, 0.0, (2,), (4,), (0,), 2),
+        (1.0, 0.0, (1, 2), (2,), (50,), 2),
+        (0.6, 0.0, (2,), (4,), (50,), 2),
+        (1.0, RIDGE, (2,), (2,), (50,), 2),
     ),
-}
+}  # fmt: skip
 SETTINGS = {
     "sizes": [GROUPS, SIZE, PLANTED],
     "ridge": RIDGE,
@@ -45,7 +41,7 @@ SETTINGS = {
     "rtol": RTOL,
     "seconds": SECONDS,
     "nonzero": NONZERO,
-    "law": [law.GROUPS, law.LARGE_WEIGHT, law.TOL, law.FACTOR_BELOW, law.FACTOR_ABOVE, law.SMALL_FACTOR, law.JOINED],
+    "law": [law.GROUPS, law.LARGE_WEIGHT, law.TOL],
 }
 
 
@@ -66,8 +62,8 @@ def cells_of(grid: str) -> list[Cell]:
         cells += cross(place=(place,), method=methods, n=points, shift=(SHIFT,), replication=range(replications))
     cells += cross(place=("groups",), method=PLACES["groups"], n=(AT,), shift=shifts, replication=range(replications))
     cells = [{"part": "support", **cell} for cell in cells]
-    for columns, decay, ridge, sizes, planted, per_d, replications in LAW[grid]:
-        one = {"part": ["law"], "columns": [columns], "size": sizes, "planted": planted, "decay": [decay]}
+    for decay, ridge, sizes, planted, per_d, replications in LAW[grid]:
+        one = {"part": ["law"], "size": sizes, "planted": planted, "decay": [decay]}
         cells += cross(**one, ridge=[ridge], per_d=per_d, replication=range(replications))
     return cells
 

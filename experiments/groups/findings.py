@@ -5,8 +5,8 @@ import pandas as pd
 
 from diffrac_cvx.typing import Array
 from experiments.groups.cells import AT, GROUPS, NONZERO, PLACES, PLANTED, RIDGE, SHIFT, SIZE, WEIGHTS
-from experiments.groups.law import FACTOR_ABOVE, FACTOR_BELOW, SMALL_FACTOR, group_norms_of
-from experiments.harness.findings import Finding, one_row, tabulate
+from experiments.groups.law import group_norms_of
+from experiments.harness.findings import Finding, tabulate
 from experiments.harness.intervals import Interval, mean_of, proportion_of
 
 TITLE = "Feature groups"
@@ -23,8 +23,16 @@ NAMES = {"groups": "group penalty", "l1": "l1", "wrong groups": "wrong groups"}
 
 def findings(table: pd.DataFrame) -> list[Finding]:
     """Return the findings on planted groups, then those on the weight that hides an exact direction."""
-    law = table[table["part"] == "law"]
-    return [*on_planted_groups(table), *on_law(law)]
+    return [
+        *on_planted_groups(table),
+        Finding(
+            "Smallest w^2 (s' - 1) d / (1 + ridge + w^2) at which V is block diagonal, s' = (sum |v_g|)^2 / |v|^2",
+            law_table(table[table["part"] == "law"]),
+            comment="For the blocks of the planted groups. It rises to 1 with d if s = 2, and is above 1 if there are "
+            "few points for the size of a group and s. With unequal parts the two largest stay coupled up to the "
+            "largest weight.",
+        ),
+    ]
 
 
 def on_planted_groups(table: pd.DataFrame) -> list[Finding]:
@@ -140,36 +148,6 @@ def difference(rows: pd.DataFrame, first: str, second: str, measure: str) -> Int
     return mean_of(np.concatenate(pairs))
 
 
-def on_law(law: pd.DataFrame) -> list[Finding]:
-    """Return the findings on the weight that hides an exact direction."""
-    rows, two_values = normal(law), law[law["columns"] == "two values"]
-    separate = int((two_values["separate"] == two_values["planted"]).sum())
-    return [
-        Finding(
-            "Smallest w^2 (s' - 1) d / (1 + ridge + w^2) at which V is block diagonal, s' = (sum |v_g|)^2 / |v|^2",
-            law_table(law),
-            comment="For the blocks of the planted groups. It rises to 1 with d if s = 2, and is above 1 if there are "
-            "few points for the size of a group and s. With unequal parts the two largest stay coupled up to the "
-            "largest weight.",
-        ),
-        Finding(
-            f"Blocks of V below and above this weight, {len(rows)} tables of normal columns",
-            one_row(**{
-                f"coupled at {FACTOR_BELOW:g} of it": proportion_of(rows["joined"] < rows["planted"]),
-                f"separate, certified, at {FACTOR_ABOVE:g} of it": proportion_of(rows["separate"] == rows["planted"]),
-            }),
-        ),
-        Finding(
-            f"Orthogonal columns of -1 and 1, at {SMALL_FACTOR:g} of the weight for normal columns",
-            one_row(
-                tables=len(two_values), separate_and_certified=separate,
-                **{"largest w^2 (s - 1) d / (1 + w^2)": (two_values["share"] / two_values["predicted"]).max()},
-            ),
-            comment="All points have the same distance from the mean, so V = tI is optimal at every weight.",
-        ),
-    ]  # fmt: skip
-
-
 def effective(planted: float, decay: float) -> float:
     """Return (sum |v_g|)^2 / |v|^2 of a direction."""
     return float(group_norms_of(int(planted), float(decay)).sum() ** 2)
@@ -189,25 +167,18 @@ def expected(rows: pd.DataFrame) -> float:
 
 def law_table(law: pd.DataFrame) -> pd.DataFrame:
     """Return the measured and expected values for each kind of exact direction."""
-    kinds = ["columns", "decay", "ridge", "planted", "size", "per_d"]
-    rows = []
-    for (columns, decay, ridge, planted, size, per_d), here in law.groupby(kinds, sort=False):
-        is_normal = columns == "normal"
-        rows.append(
-            {
-                "columns": columns,
-                "parts": "equal" if decay == 1.0 else f"each {decay:g} of the previous one",
-                "groups": f"{planted:g}",
-                "columns of a group": f"{size:g}",
-                "points / d": f"{per_d:g}" if per_d else f"{(here['n'] / here['d']).iloc[0]:g}",
-                "ridge": f"{ridge:g}",
-                "smallest weight": f"{measured(here):.2f}" if is_normal else f"{measured(here).value:.0e}",
-                "expected": f"{expected(here):.2f}" if is_normal else "0",
-            }
+    rows = [
+        {
+            "parts": "equal" if decay == 1.0 else f"each {decay:g} of the previous one",
+            "groups": f"{planted:g}",
+            "columns of a group": f"{size:g}",
+            "points / d": f"{per_d:g}",
+            "ridge": f"{ridge:g}",
+            "smallest weight": f"{measured(here):.2f}",
+            "expected": f"{expected(here):.2f}",
+        }
+        for (decay, ridge, planted, size, per_d), here in law.groupby(
+            ["decay", "ridge", "planted", "size", "per_d"], sort=False
         )
+    ]
     return pd.DataFrame(rows)
-
-
-def normal(law: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of normal columns."""
-    return law[law["columns"] == "normal"]

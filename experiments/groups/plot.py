@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.groups.cells import AT, PLACES, SHIFT
-from experiments.groups.findings import NAMES, effective, measured, normal, of_method, somewhere, summary
+from experiments.groups.findings import NAMES, measured, of_method, somewhere, summary
 from experiments.harness.beyond import draw_intervals, panels
 from experiments.harness.intervals import Interval
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
@@ -76,24 +76,18 @@ def draw_line(ax: Axes, points: dict[float, Interval], method: str, *, dashed: b
 
 def draw_law(ax: Axes, law: pd.DataFrame) -> None:
     """Draw the smallest weights with their intervals over the group size, and 1."""
-    rows = normal(law)
-    for (ridge, decay, planted, per_d), part in rows.groupby(["ridge", "decay", "planted", "per_d"]):
+    for (ridge, decay, planted, per_d), part in law.groupby(["ridge", "decay", "planted", "per_d"]):
         found = {size: measured(here) for size, here in part.groupby("size")}
         x = np.array(list(found)) * {2: 0.96, 4: 1.04}[planted]
-        ls, fill = ("-", COLORS[planted]) if per_d == rows["per_d"].max() else (":", "white")
+        ls, fill = ("-", COLORS[planted]) if per_d == law["per_d"].max() else (":", "white")
         mark = {"color": COLORS[planted], "marker": "D" if ridge else "^" if decay != 1.0 else "o", "ls": ls, **BARS}
         draw_intervals(ax, x, list(found.values()), mfc=fill, **mark)
     ax.axhline(1.0, color="black", lw=0.6, ls="--")
-    two = law[law["columns"] == "two values"]
-    for size, part in two.groupby("size"):
-        factor = (effective(part["planted"].iloc[0], 1.0) - 1.0) * part["d"]
-        ax.plot([float(str(size))], [(part["share"] * factor).mean()], "x", color="black", ms=4)
     for left, y, color, text in (
         (5.0, 1.24, GREEN, "s = 4"),
         (5.0, 0.82, ACCENT, "s = 2"),
         (1.0, 1.85, "black", "△ unequal, ◇ ridge"),
         (1.0, 1.7, "black", "open: 100 points / d, else 400"),
-        (1.0, 0.12, "black", "\u00d7 two values"),
     ):
         ax.text(left, y, text, color=color, fontsize=6.5)
     ax.set(xscale="log", ylim=(-0.1, 2.0), xlabel="columns per group", ylabel=r"$w^2 (s' - 1) d\,/\,(1 + a^2 + w^2)$")

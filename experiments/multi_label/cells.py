@@ -13,7 +13,7 @@ from diffrac_cvx.rounding import LabelMixture
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.multi_label.data import OWN, load_labeled
+from experiments.multi_label.data import load_labeled
 
 SETS = ("corel5k", "yeast", "scene", "digits")
 COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
@@ -26,9 +26,7 @@ SETTINGS = {"nu": NU, "ridge": RIDGE, "tolerance": TOLERANCE}
 
 def cells_of(grid: str, sets: Sequence[str] = SETS) -> list[Cell]:
     """Return the cells of a grid, over the sets that can be loaded; the first one has the cells of Figure 6."""
-    if grid != "full":
-        sets = [name for name in sets if name == "digits" or OWN in name]
-    sets = keep_loadable(sets, load_labeled)
+    sets = keep_loadable(sets if grid == "full" else ["digits"], load_labeled)
     counts = COUNTS if grid == "full" else COUNTS[:8:3]
     usual = {"nu": [NU], "ridge": [RIDGE]}
     cells: list[Cell] = []

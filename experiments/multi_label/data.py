@@ -1,20 +1,16 @@
-"""Data with many labels: Corel5k as a substitute for COCO, other sets, and user data."""
+"""Data with many labels: Corel5k as a substitute for COCO, and other sets."""
 
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import sklearn.datasets
 
 import diffrac_cvx as dc
-from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import as_matrix
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 
 COREL_ROWS, COREL_LABELS = 2000, 80  # the sizes of the paper's COCO experiment
-OWN = "|"  # separates the two paths of user data
 ATTRIBUTES = {  # of the ten digits
     "even": (0, 2, 4, 6, 8),
     "at least 5": (5, 6, 7, 8, 9),
@@ -35,9 +31,7 @@ class Labeled(NamedTuple):
 
 @cache
 def load_labeled(name: str) -> Labeled:
-    """Return a data set by name, or user data from two paths; the digits' labels are attributes of the numbers."""
-    if OWN in name:
-        return read_own(*name.split(OWN))
+    """Return a data set by name; the digits' labels are attributes of the numbers."""
     if name == "digits":
         X, digit = sklearn.datasets.load_digits(return_X_y=True)
         Y = np.stack([np.where(np.isin(digit, members), 1.0, -1.0) for members in ATTRIBUTES.values()], axis=1)
@@ -50,30 +44,6 @@ def load_labeled(name: str) -> Labeled:
         frequent = np.argsort(-np.sum(Y > 0, axis=0), kind="stable")[:COREL_LABELS]
         Y, names = Y[:, frequent], tuple(names[j] for j in frequent)
     return Labeled(standardize_varying(X), Y, names)
-
-
-def read_own(x: str, y: str) -> Labeled:
-    """Return a user's features and labels, from .npy or .csv; each label column has two values."""
-    X, Y = read_matrix(x), read_matrix(y)
-    if len(X) != len(Y):
-        raise DataError(f"{x} has {len(X)} rows, but {y} has {len(Y)}")
-    for j, column in enumerate(Y.T):
-        if len(np.unique(column)) != 2:
-            raise DataError(f"column {j} of {y} has {len(np.unique(column))} values; a label must have two")
-    names = tuple(f"label {j}" for j in range(Y.shape[1]))
-    return Labeled(standardize_varying(X), np.where(Y == Y.max(axis=0), 1.0, -1.0), names)
-
-
-def read_matrix(path: str) -> Array:
-    """Return the matrix in a file."""
-    if not Path(path).is_file():
-        raise DataError(f"{path} is not a file (in folder {Path.cwd()})")
-    if path.endswith(".npy"):
-        return as_matrix(np.load(path, allow_pickle=False), path)
-    try:
-        return as_matrix(np.loadtxt(path, delimiter=",", ndmin=2), path)
-    except ValueError as error:
-        raise DataError(f"{path} is not a table of comma-separated numbers: {error}") from None
 
 
 def standardize_varying(X: Array) -> Array:

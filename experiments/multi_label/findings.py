@@ -26,16 +26,14 @@ def is_ahead(table: pd.DataFrame) -> pd.Series:
 TRACE = Rule(
     "fig5-trace",
     "agrees if on every set the relaxation's trace is above that of k-means, with the constant vector and without "
-    "(centred); in "
-    "part if on half of the sets",
+    "(centred); in part if on half of the sets",
     lambda t: is_ahead(t).all(),
     lambda t: is_ahead(t).mean() >= 0.5,
 )
 LABELS = Rule(
     "fig6-labels",
     f"agrees if {TEN} true labels have a correlation above twice the largest one with random labels, in part if one "
-    "has; "
-    "comparable on data of the paper's size, 2000 images with 1000 features and 80 labels",
+    "has; comparable on data of the paper's size, 2000 images with 1000 features and 80 labels",
     lambda t: (t["above twice chance"] >= TEN).all(),
     lambda t: (t["above twice chance"] >= 1).all(),
     comparable=lambda t: all((t[name] == size).all() for name, size in PAPER.items()),
@@ -49,8 +47,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     found = [
         Finding(
             "Trace of the two projections, 'centred' without the constant vector, which is the sum of the k-means "
-            "clusters and "
-            "close to every rare label",
+            "clusters and close to every rare label",
             traces(table),
             [TRACE],
         )

@@ -7,7 +7,6 @@ import pandas as pd
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_band
-from experiments.multi_label.data import OWN
 from experiments.multi_label.findings import correlation_matrix
 
 STYLES = {
@@ -16,6 +15,7 @@ STYLES = {
     "k-means": Style(SECONDARY, "--", "o"),
     "random": Style(GRAY, ":", "x"),
 }
+TITLES = {"corel5k": "Corel5k (for COCO)"}
 NAMED = 12  # labels named on the heatmap
 
 
@@ -32,13 +32,13 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                     mine = table[(table["data_set"] == name) & (table["method"] == method)]
                     with_band(ax, mine, "k", quantity, label=method, **style._asdict())
                 ax.set_ylim(bottom=0)
-            axes[0, column].set_title(title_of(name))
+            axes[0, column].set_title(TITLES.get(name, name))
             axes[1, column].set_xlabel("number of found labels $k$")
         axes[0, 0].set_ylabel(r"$\mathrm{tr}\,\Phi_{Y_{true}} \Phi_{Y_k}$")
         axes[1, 0].set_ylabel("the same, labels centred")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
         save(figure, stem)
-    draw_correlations(table, title_of(sets[0]), stem.with_name(f"{stem.name}_correlations"))
+    draw_correlations(table, TITLES.get(sets[0], sets[0]), stem.with_name(f"{stem.name}_correlations"))
 
 
 def draw_correlations(table: pd.DataFrame, title: str, stem: Path) -> None:
@@ -56,8 +56,3 @@ def draw_correlations(table: pd.DataFrame, title: str, stem: Path) -> None:
         ax.set_ylabel("found labels, in the same order")
         figure.colorbar(image, label=f"absolute correlation (maximum {correlations.max():.2f})")
         save(figure, stem)
-
-
-def title_of(name: str) -> str:
-    """Return the name of a set in a figure."""
-    return "own data" if OWN in name else {"corel5k": "Corel5k (for COCO)"}.get(name, name)

@@ -24,6 +24,7 @@ MAX_ITER = 5000
 TIME_LIMIT = 20.0  # seconds per solve
 MOST_POINTS = 8192
 MOST_SLOW = 4096  # at weight 1/n
+MOST_ROTATED = 80  # largest dimension of a rotated direction at weight 1/n
 SMALL_D, SMALL_FACTOR = 20, 3  # up to here the affine transition is relatively wide: three times the replications
 INTERIOR, INTERIOR_D = "affine, interior point", 20  # no penalty, solved by an interior point, up to this d and
 INTERIOR_MULTIPLE, INTERIOR_TOL = 2.0, 1e-8  # up to this multiple of d + d(d-1)/4 points: above, the solution is unique
@@ -67,26 +68,16 @@ ONE_N = [4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 1
 FOUR_N = [16, 24, 32, 44, 64, 90, 128, 180, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096, 5792, 8192]
 ONE_D, FOUR_D = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256], [8, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224]
 
-GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # panel: dimensions, numbers of points, replications
+GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # family of panels: dimensions, points, replications
     "full": {
         "affine": (list(range(2, 41, 2)), AFFINE_N, 4),
-        "1-sparse, 1/sqrt(n)": (ONE_D, ONE_N, 24),
-        "1-sparse, 1/n": (ONE_D, ONE_N, 24),
-        "4-sparse flat, 1/sqrt(n)": (FOUR_D, FOUR_N, 24),
-        "4-sparse flat, 1/n": (FOUR_D, FOUR_N, 24),
-        "4-sparse rotated, 1/sqrt(n)": (FOUR_D, FOUR_N, 24),
-        "4-sparse rotated, 1/n": (FOUR_D[:-3], FOUR_N, 24),
-        INTERIOR: (list(range(2, INTERIOR_D + 1, 2)), AFFINE_N, 4),
+        "1-sparse": (ONE_D, ONE_N, 24),
+        "4-sparse": (FOUR_D, FOUR_N, 24),
     },
     "smoke": {
         "affine": ([4, 8, 12], [10, 20, 30, 40, 60, 80], 2),
-        "1-sparse, 1/sqrt(n)": ([4, 20, 40], [6, 14, 22, 40], 2),
-        "1-sparse, 1/n": ([4, 20, 40], [6, 14, 22, 40], 2),
-        "4-sparse flat, 1/sqrt(n)": ([10, 30], [40, 100, 200], 2),
-        "4-sparse flat, 1/n": ([10, 30], [40, 100, 200], 2),
-        "4-sparse rotated, 1/sqrt(n)": ([10, 30], [40, 100, 200], 2),
-        "4-sparse rotated, 1/n": ([10, 30], [40, 100, 200], 2),
-        INTERIOR: ([4, 8, 12], [10, 20, 30, 40, 60, 80], 2),
+        "1-sparse": ([4, 20, 40], [6, 14, 22, 40], 2),
+        "4-sparse": ([10, 30], [40, 100, 200], 2),
     },
 }
 SETTINGS = {
@@ -101,23 +92,28 @@ ORACLE_ROWS = 120_000  # this many nonzeros can be sampled for it
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid, panel by panel; small dimensions get more replications if that is cheap."""
-    return [
-        {"panel": panel, "n": n, "d": d, "replication": replication}
-        for panel, (dimensions, points, replications) in GRIDS[grid].items()
-        for d, n in product(dimensions, points)
-        if is_measured(panel, n, d)
-        for replication in range(replications if PANELS[panel].weight or d > SMALL_D else SMALL_FACTOR * replications)
-    ]
+    """Return the cells of a grid; small dimensions get more replications if that is cheap."""
+    cells: list[Cell] = []
+    for panel, (sparsity, weight, _) in PANELS.items():
+        dimensions, points, replications = GRIDS[grid]["affine" if weight is None else f"{sparsity}-sparse"]
+        cells += [
+            {"panel": panel, "n": n, "d": d, "replication": replication}
+            for d, n in product(dimensions, points)
+            if is_measured(panel, n, d)
+            for replication in range(replications if weight or d > SMALL_D else SMALL_FACTOR * replications)
+        ]
+    return cells
 
 
 def is_measured(panel: str, n: int, d: int) -> bool:
     """Return whether a cell is affordable and undecided: at weight 1/n and n = 3d, lambda (s - 1) d is 1 for s = 4."""
     sparsity, weight, kind = PANELS[panel]
     if panel == INTERIOR:
-        return n <= INTERIOR_MULTIPLE * statistical_dimension(d)
+        return d <= INTERIOR_D and n <= INTERIOR_MULTIPLE * statistical_dimension(d)
     if sparsity == 1 or weight != -1.0:
         return True
+    if kind == "rotated" and d > MOST_ROTATED:
+        return False
     return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
 
 
@@ -129,7 +125,7 @@ def pass_of(cell: Cell) -> int:
 def sample_of(grid: str) -> list[Cell]:
     """Return the cells that the oracle also solves: a fixed random sample."""
     chosen = []
-    for k, panel in enumerate(panel for panel in GRIDS[grid] if panel != INTERIOR):
+    for k, panel in enumerate(panel for panel in PANELS if panel != INTERIOR):
         able = [c for c in cells_of(grid) if c["panel"] == panel and c["d"] <= ORACLE_SIDE]
         able = [c for c in able if c["n"] * (c["d"] + 1) * (c["d"] + 2) // 2 <= ORACLE_ROWS]
         size = SAMPLES[grid]["affine" if panel == "affine" else "sparse"]
@@ -220,7 +216,16 @@ def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:
 def by_theorem(lam: float) -> Row:
     """Return the row of a 1-sparse cell with the unique solution e1 e1'/(1 + lam)^2, which is not computed."""
     value = lam / (1.0 + lam)
-    return row_of(lam, 1.0, "theorem", value, dc.Bracket(value, value), 0.0, 1, 0.0)
+    bracket = {"value": value, "lower": value, "upper": value, "gap": 0.0}
+    return {
+        "lam": lam,
+        "spread": 1.0,
+        "solver": "theorem",
+        **bracket,
+        "eigenvalue_ratio": 0.0,
+        "diagonal": 1,
+        "error": 0.0,
+    }
 
 
 def solve(X: Array, lam: float, tol: float) -> dc.Result:
@@ -247,41 +252,20 @@ def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
 
 
 def describe(result: dc.Result, y: Array, lam: float, spread: float) -> Row:
-    """Return the recorded fields of a solution."""
+    """Return the recorded fields of a solution; `diagonal` is 1 if every optimal V is certified to be diagonal."""
     ratio = dc.metrics.eigenvalue_ratio(result.F)
-    error = dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F))
-    diagonal = int(is_proved_diagonal(result))
-    return row_of(lam, spread, result.solver, result.value, result, ratio, diagonal, error)
-
-
-def row_of(
-    lam: float,
-    spread: float,
-    solver: str,
-    value: float,
-    bracket: dc.Result | dc.Bracket,
-    ratio: float,
-    diagonal: int,
-    error: float,
-) -> Row:
-    """Return a row of the table; `diagonal` is 1 if every optimal V is certified to be diagonal."""
+    proved = None if result.components is None else result.components.certified
     return {
         "lam": lam,
         "spread": spread,
-        "solver": solver,
-        "value": value,
-        "lower": bracket.lower,
-        "upper": bracket.upper,
-        "gap": bracket.gap,
+        "solver": result.solver,
+        "value": result.value,
+        "lower": result.lower,
+        "upper": result.upper,
+        "gap": result.gap,
         "eigenvalue_ratio": ratio,
         "rank_one": int(ratio < RANK_ONE),
         "verdict": "eigenvalue ratio",
-        "diagonal": diagonal,
-        "error": error,
+        "diagonal": int(proved is not None and int(np.bincount(proved).max()) == 1),
+        "error": dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F)),
     }
-
-
-def is_proved_diagonal(result: dc.Result) -> bool:
-    """Return whether every optimal V is certified to be diagonal."""
-    proved = None if result.components is None else result.components.certified
-    return proved is not None and int(np.bincount(proved).max()) == 1

@@ -7,21 +7,17 @@ import pandas as pd
 
 from experiments.harness.boundary import Boundary, PowerLaw, find_boundary, fit_power
 from experiments.harness.findings import Finding, Rule
-from experiments.harness.intervals import Proportion, mean_of, proportion_of
+from experiments.harness.intervals import Proportion, proportion_of
 from experiments.phase_transition.cells import INTERIOR, INTERIOR_D, LOOSE_TOL, PANELS
-from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "Figure 1: phase transitions"
 ABOUT = (
     "Balanced, noiseless, columns of sample variance 1, even n, nested replications: four without a penalty (twelve "
-    "for "
-    "d up to 20), 24 in the sparse panels. The weight of |V|_1 is 1/sqrt(n), the paper's lambda read literally, or "
-    "1/n, c_i = "
-    "1/sqrt(n) in Gamma. Flat directions have s = |v|_1^2/|v|_2^2 = 4, rotated ones, as in the paper, s between 1 and "
-    "4. White "
-    "cells were not measured. d + d(d-1)/4 is the statistical dimension of the descent cone at a rank-one matrix "
-    "(Amelunxen et "
-    "al. 2014), d^2/4 the threshold of ellipsoid fitting (Saunderson et al. 2012; Bandeira et al. 2023)."
+    "for d up to 20), 24 in the sparse panels. The weight of |V|_1 is 1/sqrt(n), the paper's lambda read literally, or "
+    "1/n, c_i = 1/sqrt(n) in Gamma. Flat directions have s = |v|_1^2/|v|_2^2 = 4, rotated ones, as in the paper, s "
+    "between 1 and 4. White cells were not measured. d + d(d-1)/4 is the statistical dimension of the descent cone at "
+    "a rank-one matrix (Amelunxen et al. 2014), d^2/4 the threshold of ellipsoid fitting (Saunderson et al. 2012; "
+    "Bandeira et al. 2023)."
 )
 RECOVERED = 0.5  # clustering error below which an instance counts as recovered
 LOW = 0.1  # clustering error that counts as low
@@ -90,8 +86,7 @@ RANK_SPARSE = Rule(
 ERROR_AFFINE = Rule(
     "fig1-error-affine",
     "agrees if the interval of the exponent lies within 1.5 to 2.2, and that of the ratio of both solvers, d up to "
-    f"{INTERIOR_D}, "
-    "within -0.25 to 0.25; in part if the first lies below 3",
+    f"{INTERIOR_D}, within -0.25 to 0.25; in part if the first lies below 3",
     lambda t: is_within(AFFINE_ERROR, 1.5, 2.2)(t) and is_within(INTERIOR_OVER_FAST, -0.25, 0.25)(t),
     is_within(AFFINE_ERROR, -np.inf, 3.0),
     tested=are_known(AFFINE_ERROR, INTERIOR_OVER_FAST),
@@ -99,8 +94,7 @@ ERROR_AFFINE = Rule(
 ERROR_SPARSE = Rule(
     "fig1-error-sparse",
     "agrees if at weight 1/sqrt(n), rotated or flat, the interval of the exponent overlaps 0.9 to 1.1 and excludes 2; "
-    "in "
-    "part if it does so at weight 1/n alone; differs if all four exclude 0.9 to 1.1; not tested otherwise",
+    "in part if it does so at weight 1/n alone; differs if all four exclude 0.9 to 1.1; not tested otherwise",
     lambda t: any_linear(t, WEIGHTS[0]),
     lambda t: any_linear(t, WEIGHTS[1]),
     tested=lambda t: any(any_linear(t, weight) for weight in WEIGHTS) or none_is_one(t),
@@ -108,8 +102,7 @@ ERROR_SPARSE = Rule(
 SAME_SCALING = Rule(
     "fig1-same-scaling",
     "agrees if by both solvers the interval of the exponent of the ratio lies within -0.25 to 0.25 and the ratio at d "
-    "= 20 "
-    "within 0.5 to 2; in part if by one the interval overlaps -0.25 to 0.25",
+    "= 20 within 0.5 to 2; in part if by one the interval overlaps -0.25 to 0.25",
     lambda t: all(same_scale(t)),
     lambda t: any(t.loc[row, "exponent"].meets(-0.25, 0.25) for row in ERROR_OVER_RANK.values()),
     tested=are_known(*ERROR_OVER_RANK.values()),
@@ -120,8 +113,7 @@ ONE_EVERYWHERE, ONE_ENOUGH = "1-sparse, unique: all n", "1-sparse, unique: n >= 
 SPIKED = Rule(
     "fig1-spiked",
     "agrees if the threshold alone changes at least 5 % of the verdicts on rank one (lower end), in part if threshold "
-    "and "
-    "precision together do",
+    "and precision together do",
     lambda t: t.loc[BY_THRESHOLD, "proportion"].low >= 0.05,
     lambda t: t.loc[BY_BOTH, "proportion"].low >= 0.05,
 )
@@ -145,32 +137,23 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     """Return the laws of the boundaries, the proportions, and what was found beyond the paper."""
     table = with_recovery(table)
     panel = dict(iter(table.groupby("panel")))
-    affine, interior = panel["affine"], by_interior_point(table)
+    interior = by_interior_point(table)
     return [
         Finding(
             "Exponent of d in the n at which half of the replications have rank one, or an error below 1/2, and in "
-            "ratios of "
-            "such n; 'over' is relative to the n without a penalty, at the largest d that has both",
+            "ratios of such n; 'over' is relative to the n without a penalty, at the largest d that has both",
             laws(panel, interior),
             [RANK_AFFINE, RANK_SPARSE, ERROR_AFFINE, ERROR_SPARSE, SAME_SCALING],
             "Uniqueness of the 1-sparse solution is decided by a linear program that does not depend on lambda.",
         ),
         Finding(
             f"Proportions of instances: verdicts on rank one at thresholds of {THRESHOLDS[0]:g} and {THRESHOLDS[1]:g} "
-            "and solutions "
-            f"to 1e-8 and {LOOSE_TOL:g}; errors below {LOW:g}; the rank-one solution unique",
+            f"and solutions to 1e-8 and {LOOSE_TOL:g}; errors below {LOW:g}; the rank-one solution unique",
             proportions(panel, interior),
             [SPIKED, SELDOM, ONE_SPARSE],
             "They depend on the grid, which is dense around the boundary.",
         ),
-        Finding("Range of the boundary over its theory, d >= 12 and d >= 8", constants(panel)),
-        Finding(
-            f"Instances for d up to {INTERIOR_D} with a solution of higher rank by one of the solvers: those recovered",
-            of_the_face(affine, panel[INTERIOR]),
-            comment="The paper used an interior point, which converges to the interior of the solution set.",
-        ),
         Finding("Cells in which every solution V is certified to be diagonal", proved_diagonal(panel)),
-        Finding("Recovery by s = |v|_1^2/|v|_2^2 of the rotated direction", by_direction(panel)),
     ]
 
 
@@ -264,33 +247,6 @@ def proportions(panel: dict[str, pd.DataFrame], interior: pd.DataFrame) -> pd.Da
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("event")
 
 
-def constants(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the range of the ratio of the boundaries to their theories, for large d."""
-    affine, sparse = (find_boundary(panel[name], "rank_one") for name in ("affine", "1-sparse, 1/sqrt(n)"))
-    over = {
-        "no penalty: d + d(d-1)/4": (affine.n50 / statistical_dimension(affine.d))[affine.inside & (affine.d >= 12)],
-        "1-sparse: (d + 1)/2": (sparse.n50 / ((sparse.d + 1) / 2))[sparse.inside & (sparse.d >= 8)],
-    }
-    records = {name: [ratio.min(), ratio.max()] for name, ratio in over.items() if len(ratio)}
-    return pd.DataFrame.from_dict(records, orient="index", columns=["smallest", "largest"]).rename_axis("theory")
-
-
-def of_the_face(affine: pd.DataFrame, interior: pd.DataFrame) -> pd.DataFrame:
-    """Compare the solutions of two solvers if the solution is not unique."""
-    keys = ["n", "d", "replication"]
-    both = affine.merge(interior, on=keys, suffixes=("", " interior"))
-    several = both[(both["rank_one"] == 0) | (both["rank_one interior"] == 0)]
-    records = {
-        name: {
-            "instances": len(several),
-            **{f"error below {b:g}": int((several[column] < b).sum()) for b in (RECOVERED, LOW)},
-        }
-        for name, column in (("low_rank", "error"), ("interior point", "error interior"))
-    }
-    columns = ["instances", *(f"error below {b:g}" for b in (RECOVERED, LOW))]
-    return pd.DataFrame.from_dict(records, orient="index", columns=columns).rename_axis("solver")
-
-
 def proved_diagonal(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return how often the penalty removes all interactions of the coordinates."""
     records = {
@@ -304,15 +260,3 @@ def proved_diagonal(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
         for lost in [part[part["recovered"] == 0]]
     }
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("panel")
-
-
-def by_direction(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the recovery in the rotated panels by the spread of the direction."""
-    records = {}
-    for weight in WEIGHTS:
-        part = panel[f"4-sparse rotated, {weight}"]
-        halves = {"s below 2.5": part["spread"].between(1.0, 2.5), "above": part["spread"].between(2.5, 4.0)}
-        records[weight] = {
-            name: mean_of(part[mask].groupby(["d", "replication"])["recovered"].mean()) for name, mask in halves.items()
-        }
-    return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight")

@@ -16,7 +16,6 @@ from experiments.theory.unique_solution import statistical_dimension
 RESTARTS = 10
 TOLERANCE = 1e-6
 LATTICE_STEPS, LATTICE_MOST = (0, 2, 4, 8), 32  # numbers of points minus dimensions, and the largest dimension
-COLUMN_POINTS = (4, 6, 8)
 SETTINGS = {"n_init": RESTARTS, "tolerance": TOLERANCE}
 
 # For each noise law and method: smallest and largest n relative to d + d(d-1)/4, and the ratio of successive n.
@@ -42,7 +41,7 @@ def cells_of(grid: str) -> list[Cell]:
     dimensions, replications, most = GRIDS[grid]
     return [
         {"law": law, "method": method, "d": d, "n": n, "replication": replication}
-        for law, method in [*RANGES, ("gaussian", "lattice"), ("gaussian", "k-means by column")]
+        for law, method in [*RANGES, ("gaussian", "lattice")]
         for d in dimensions
         for n in points_of(law, method, d)
         if n <= most
@@ -52,8 +51,6 @@ def cells_of(grid: str) -> list[Cell]:
 
 def points_of(law: str, method: str, d: int) -> list[int]:
     """Return the numbers of points of a method in a dimension, all even: clusters are balanced."""
-    if method == "k-means by column":
-        return list(COLUMN_POINTS)
     if method == "lattice":
         return [d + more for more in LATTICE_STEPS] if d <= LATTICE_MOST else []
     least, most, ratio = RANGES[law, method]
@@ -63,9 +60,9 @@ def points_of(law: str, method: str, d: int) -> list[int]:
 
 
 def measure(law: str, method: str, d: int, n: int, replication: int) -> Row:
-    """Cluster one data set by one method; only 2-means by column gets the unmixed data with a sparse direction."""
+    """Cluster one data set by one method."""
     X, y = noiseless_data(law, n, d, replication)
-    X = X if method == "k-means by column" else mixed(X, replication)
+    X = mixed(X, replication)
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):  # n <= d is part of the figure
         labels, gap = METHODS[method](X, replication)
     return {"error": 1.0 if labels is None else dc.metrics.clustering_error(y, labels), "gap": gap}
@@ -93,17 +90,11 @@ def run_initializations(X: Array, seed: int, *, baseline: Callable[..., Array]) 
     return baseline(X, n_init=RESTARTS, rng=seed), np.nan
 
 
-def run_once(X: Array, seed: int, *, baseline: Callable[[Array], Array]) -> Found:
-    """Baseline without random starts."""
-    return baseline(X), np.nan
-
-
 METHODS: dict[str, Callable[[Array, int], Found]] = {
     "relaxation": relax,
     "CURE": partial(run_initializations, baseline=dc.baselines.cure),
-    "spectral": partial(run_once, baseline=dc.baselines.spectral_kurtosis),
+    "spectral": lambda X, seed: (dc.baselines.spectral_kurtosis(X), np.nan),
     "alternating": partial(run_initializations, baseline=dc.baselines.alternating_optimization),
     "k-means": partial(run_initializations, baseline=dc.baselines.kmeans_whitened),
     "lattice": find_by_lattice,
-    "k-means by column": partial(run_once, baseline=dc.baselines.best_single_column),
 }

@@ -4,10 +4,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.boundary import Boundary, find_boundary, fit_power
-from experiments.harness.findings import Finding, one_row
-from experiments.harness.intervals import Interval, proportion_of
+from experiments.harness.findings import Finding
 from experiments.rivals.cells import RESTARTS, TOLERANCE
-from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "Other methods on noiseless data"
 ABOUT = (
@@ -22,39 +20,16 @@ Boundaries = dict[tuple[str, str], Boundary]
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
-    """Return the boundaries for both laws, the statistical dimension, lattice reduction, and 2-means by column."""
+    """Return the boundaries for both laws."""
     found, exact = boundaries(table), boundaries(table, 0.0)
-    columns = table[table["method"] == "k-means by column"]
     return [
-        *(
-            Finding(
-                f"Boundaries with {words}, no penalty, and the exponent of a power of d fitted from d = 8 on",
-                compared(found, exact, law),
-                comment="The exponent over this range of d need not equal that for large d. The spectral method uses the "
-                "eigenvector only, without the alternation that would correct the last labels.",
-            )
-            for law, words in LAWS.items()
-        ),
         Finding(
-            "Lattice reduction in double precision, noiseless data: exact labels, and boundaries at the largest d",
-            of_lattice(table, found),
-            comment="Zadik et al. (2022) need d + 1 points if the offset is known. With an offset, any labels fit d + 1 "
-            "points.",
-        ),
-        Finding(
-            "Ratio of the relaxation's boundary to d + d(d-1)/4",
-            dimension(found),
-            comment="d + d(d-1)/4 is a statistical dimension (Amelunxen et al. 2014); d^2/4 is the threshold of ellipsoid "
-            "fitting for Gaussian points (Saunderson et al. 2012; Kane and Diakonikolas 2023; Bandeira et al. 2023), the "
-            "same count of unknowns.",
-        ),
-        Finding(
-            f"2-means on each column of one-sparse noiseless data, n from {columns['n'].min()} to {columns['n'].max()}, d "
-            f"from {columns['d'].min()} to {columns['d'].max()}",
-            one_row(instances=len(columns), exact=proportion_of(columns["error"] == 0.0)),
-            comment="Without noise, the label column is the only one with two values at any d, so l = 1 does not test a "
-            "sparse relaxation.",
-        ),
+            f"Boundaries with {words}, no penalty, and the exponent of a power of d fitted from d = 8 on",
+            compared(found, exact, law),
+            comment="The exponent over this range of d need not equal that for large d. The spectral method uses the "
+            "eigenvector only, without the alternation that would correct the last labels.",
+        )
+        for law, words in LAWS.items()
     ]
 
 
@@ -92,28 +67,3 @@ def boundary_at(found: Boundary, d: float) -> str:
     if found.outside[i]:
         return f"{'at most' if found.outside[i] < 0 else 'above'} {found.n50[i]:.0f}"
     return f"{found.n50[i]:.0f} ({found.low[i]:.0f} to {found.high[i]:.0f})"
-
-
-def of_lattice(table: pd.DataFrame, found: Boundaries) -> pd.DataFrame:
-    """Return where lattice reduction is exact, and its boundary compared with the relaxation's."""
-    rows = table[table["method"] == "lattice"]
-    always = rows[rows["n"] == rows["d"] + 2].groupby("d")["error"].max() == 0.0
-    d = float(rows["d"].max())
-    return one_row(
-        always_exact_from_d_plus_2_points_up_to_d=int(always.index[always.cummin()].max()) if always.iloc[0] else 0,
-        exact_from_d_plus_4_points=proportion_of(rows[rows["n"] >= rows["d"] + 4]["error"] == 0.0),
-        d=d,
-        boundary=boundary_at(found["gaussian", "lattice"], d),
-        boundary_of_the_relaxation=boundary_at(found["gaussian", "relaxation"], d),
-    )
-
-
-def dimension(found: Boundaries) -> pd.DataFrame:
-    """Return the relaxation's boundary over the statistical dimension, for each law and d from 8 on."""
-    columns = {}
-    for law, words in LAWS.items():
-        line = found[law, "relaxation"]
-        use = line.inside & (line.d >= 8)
-        ratios = np.stack([line.n50, line.low, line.high])[:, use] / statistical_dimension(line.d[use])
-        columns[words] = {f"{d:g}": Interval(*ratio) for d, ratio in zip(line.d[use], ratios.T, strict=True)}
-    return pd.DataFrame(columns).rename_axis("d")

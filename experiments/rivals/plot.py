@@ -9,28 +9,25 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
 from diffrac_cvx.typing import Array
-from experiments.harness.boundary import Boundary
 from experiments.harness.intervals import mean_of
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_intervals
+from experiments.phase_transition.curves import draw_boundary
 from experiments.rivals.findings import LAWS, boundaries
 from experiments.theory.unique_solution import statistical_dimension
 
 STYLES = {
     "relaxation": Style(ACCENT, "-", "o"),
-    "CURE": Style(SECONDARY, "-", "^"),
-    "spectral": Style(GREEN, "-.", "v"),
+    "CURE": Style(SECONDARY, "-", "P"),
+    "spectral": Style(GREEN, "-.", "X"),
     "alternating": Style("#b8860b", "--", "s"),
     "k-means": Style("#7b3294", "--", "D"),
     "lattice": Style("black", "-", "x"),
-    "k-means by column": Style(GRAY, ":", "P"),
 }
 NAMES = {
     "relaxation": "relaxation, no penalty",
     "alternating": "alternating optimisation",
     "k-means": "k-means, whitened",
-    "k-means by column": "k-means by column (1-sparse data)",
 }
-BESIDE = {"alternating": 0.96, "k-means": 1.04}  # hollow markers at the same n are shifted sideways
 SLICE = 24  # dimension of the error panel (or the nearest one measured)
 
 
@@ -43,7 +40,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         for ax, (law, words), letter in zip(axes, LAWS.items(), "ab", strict=False):
             for method, style in STYLES.items():
                 if (law, method) in found:
-                    draw_boundary(ax, found[law, method], style, NAMES.get(method, method), BESIDE.get(method, 1.0))
+                    line = {"ls": style.linestyle, "lw": 0.9, "label": NAMES.get(method, method)}
+                    draw_boundary(ax, found[law, method], style.color, style.marker, c=style.color, **line)
             draw_laws(ax, np.geomspace(table["d"].min(), table["d"].max(), 50))
             ax.set(xscale="log", yscale="log", ylim=(2.5, top), title=f"({letter}) {words}")
             ax.set(xlabel="dimension $d$")
@@ -58,19 +56,6 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         save(figure, stem)
 
 
-def draw_boundary(ax: Axes, found: Boundary, style: Style, name: str, beside: float = 1.0) -> None:
-    """Draw a boundary with its intervals; if it is outside the measured n, a hollow marker with an arrow."""
-    inside = found.inside
-    middle = np.where(inside, found.n50, np.nan)
-    errors = [np.where(inside, side, np.nan) for side in (found.n50 - found.low, found.high - found.n50)]
-    ax.errorbar(found.d, middle, errors, **style._asdict(), ms=3, capsize=1.5, elinewidth=0.7, label=name)
-    for side, factor in ((-1, 0.75), (1, 1.35)):
-        for d, n in zip(beside * found.d[found.outside == side], found.n50[found.outside == side], strict=True):
-            arrow = {"arrowstyle": "-|>", "color": style.color, "lw": 0.7, "mutation_scale": 5}
-            ax.annotate("", (d, n * factor), (d, n), arrowprops={**arrow, "shrinkA": 0, "shrinkB": 0})
-            ax.plot(d, n, style.marker, color=style.color, mfc="white", ms=3)
-
-
 def draw_laws(ax: Axes, d: Array) -> None:
     """Draw the theoretical curves."""
     ax.plot(d, statistical_dimension(d), color=GRAY, ls="--", lw=1.6, alpha=0.6, zorder=0, label="$d + d(d-1)/4$")
@@ -82,7 +67,7 @@ def draw_errors(ax: Axes, table: pd.DataFrame) -> None:
     d = min(set(table["d"]), key=lambda value: abs(value - SLICE))
     for method, style in STYLES.items():
         rows = table[(table["method"] == method) & (table["d"] == d)]
-        if method == "k-means by column" or rows.empty:
+        if rows.empty:
             continue
         with_intervals(ax, rows, "n", "error", mean_of, **style._asdict())
     ax.axvline(statistical_dimension(float(d)), color=GRAY, ls="--", lw=1.6, alpha=0.6, zorder=0)

@@ -10,20 +10,18 @@ from matplotlib.axes import Axes
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting.canvas import Style
-from diffrac_cvx.typing import Array
+from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment
 from experiments.harness.findings import Finding, one_row, tabulate
 from experiments.harness.intervals import Interval, mean_of, proportion_of
-from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_intervals
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_intervals
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.rivals.lattice import lattice
 from experiments.theory.label_recovery import signs
 from experiments.theory.unique_solution import statistical_dimension
 
 DIMENSIONS = (12, 20)
 RATIOS = (1, 2, 4, 8)  # n over d + d(d-1)/4
-TINY = 1e-6
-NOISES = (0.0, TINY, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # standard deviation within a cluster
+NOISES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # standard deviation within a cluster
 REPLICATIONS = 32
 RESTARTS = 10
 TOLERANCE = 1e-6
@@ -50,7 +48,7 @@ def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
     if grid == "full":
         return cross(d=DIMENSIONS, ratio=RATIOS, noise=NOISES, replication=range(REPLICATIONS))
-    return cross(d=(4, 6), ratio=(1, 4), noise=(0.0, TINY, 0.2, 0.5), replication=range(2))
+    return cross(d=(4, 6), ratio=(1, 4), noise=(0.0, 0.2, 0.5), replication=range(2))
 
 
 def points_of(d: int, ratio: float) -> int:
@@ -68,55 +66,39 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
     labels = {
         "relaxation": dc.rounding.kmeans_centered(result.F),
         "direction": signs(X @ v),
-        "known_labels": signs(X @ np.linalg.lstsq(X, y - y.mean())[0]),
         "cure": dc.baselines.cure(X, n_init=RESTARTS, rng=replication),
         "spectral": dc.baselines.spectral_kurtosis(X),
     }
     labels["refined"] = dc.rounding.refine(X, labels["relaxation"])
-    labels["from_planted"] = dc.rounding.refine(X, y)  # the best labels of Eq. (2) near the planted ones
     errors = {f"error_{name}": dc.metrics.clustering_error(y, found) for name, found in labels.items()}
     certificate = dc.certify_labels(X, labels["refined"], result)
     return {
         "n": n,
         **errors,
-        "error_lattice": error_of_lattice(X, y) if noise <= TINY else np.nan,
         "label_gap": certificate.gap,
         "objective": certificate.objective,
-        "objective_from_planted": dc.certify_labels(X, labels["from_planted"], result).objective,
         "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
         "value": result.value,
         "gap": result.gap,
     }
 
 
-def error_of_lattice(X: Array, y: Array) -> float:
-    """Return the error of lattice reduction, 1 if it finds no labels."""
-    try:
-        return dc.metrics.clustering_error(y, lattice(X))
-    except dc.DataError:
-        return 1.0
-
-
 def findings(table: pd.DataFrame) -> list[Finding]:
-    """Return the noise tolerated, gaps and spectrum, the cause of errors, and lattice reduction with tiny noise."""
-    spread = table[(table["noise"] == 0.0) | (table["noise"] > TINY)]
-    most = spread[spread["ratio"] == spread["ratio"].max()]
-    recovered = spread[spread["error_refined"] == 0.0]
+    """Return the noise tolerated, and gaps and spectrum."""
+    most = table[table["ratio"] == table["ratio"].max()]
+    recovered = table[table["error_refined"] == 0.0]
     with_noise = recovered[recovered["noise"] > 0.0]
-    failed = spread[spread["error_refined"] - spread["error_from_planted"] > EXCESS]
-    excess_cost = failed["objective"] - failed["objective_from_planted"]
-    tiny = table[table["noise"].isin([0.0, TINY])].rename(columns={"noise": "sigma"})
     return [
         Finding(
             f"Largest sigma at which the mean error, with its interval, is within {EXCESS:g} of the oracle's, by "
             "n / (d + d(d-1)/4)",
-            tolerated(spread),
+            tolerated(table),
         ),
         Finding(
             f"Certified gap of the labels: instances without noise with a gap below {CLEAR:g}; with noise, if the labels "
             "are the planted ones, the gap over their objective",
             one_row(
-                without_noise=proportion_of(spread[spread["noise"] == 0.0]["label_gap"] < CLEAR),
+                without_noise=proportion_of(table[table["noise"] == 0.0]["label_gap"] < CLEAR),
                 with_noise=mean_of(with_noise["label_gap"] / with_noise["objective"]),
                 instances=len(with_noise),
             ),
@@ -130,27 +112,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             ),
             comment=f"In the {len(recovered)} instances where alternation from the relaxation recovers the planted "
             f"labels it is at most {recovered['eigenvalue_ratio'].max():.2f}.",
-        ),
-        Finding(
-            f"Cause of errors, if the labels found have an error of more than {EXCESS:g} above that of alternation from "
-            "the planted labels: the labels with the lower objective in Eq. (9)",
-            one_row(
-                instances=len(failed),
-                those_found=proportion_of(excess_cost < -CLEAR),
-                those_near_the_planted_ones=proportion_of(excess_cost > CLEAR),
-            ),
-        ),
-        Finding(
-            "Exact recovery of the labels by lattice reduction and by the relaxation",
-            tabulate(
-                tiny,
-                ["sigma"],
-                {
-                    "lattice": lambda rows: proportion_of(rows["error_lattice"] == 0.0),
-                    "relaxation": lambda rows: proportion_of(rows["error_refined"] == 0.0),
-                },
-            ),
-            comment="The lattice is given 40 bits of the data. With fewer bits (`bits=`) it tolerates more noise.",
         ),
     ]
 
@@ -178,43 +139,25 @@ def reach(table: pd.DataFrame, method: str) -> float:
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the error at both dimensions, the certified gap and the spectrum, and the other methods at two ratios."""
-    table = table[(table["noise"] == 0.0) | (table["noise"] > TINY)]
-    small, large = (table[table["d"] == d] for d in (table["d"].min(), table["d"].max()))
+    """Draw the error and the certified gap at the largest dimension, and the other methods at two numbers of points."""
+    table = table[table["d"] == table["d"].max()]
     ratios = sorted(set(table["ratio"]))
-    shown = ratios[1], ratios[-1]  # in the panels of the other methods
-    with plt.rc_context({**STYLE, "lines.linewidth": 0.9}):
-        figure = plt.figure(figsize=(PAGE, 4.7))
-        rows = figure.add_gridspec(2, 1)
-        above, below = figure.add_subfigure(rows[0]), figure.add_subfigure(rows[1])
-        top, bottom = above.subplots(1, 3), below.subplots(1, 3)
-        draw_ratios(top[0], large, "error_relaxation", "clustering error")
-        draw_oracle(top[0], large)
-        draw_ratios(top[1], large, "label_gap", "certified gap of the labels")
-        draw_ratios(top[2], large, "eigenvalue_ratio", r"$\lambda_2 / \lambda_1$ of $Y$")
-        lines, labels = top[0].get_legend_handles_labels()
-        above.legend(lines, labels, loc="outside upper center", ncols=5, frameon=False)
-        draw_ratios(bottom[0], small, "error_relaxation", "clustering error")
-        draw_oracle(bottom[0], small)
-        for ax, ratio in zip(bottom[1:], shown, strict=True):
-            part = large[large["ratio"] == ratio]
+    with panels(stem, 2, 2, 4.4, rc={"lines.linewidth": 0.9}) as (_, ((left, right), below)):
+        draw_ratios(left, table, "error_relaxation", "clustering error")
+        draw_oracle(left, table)
+        draw_ratios(right, table, "label_gap", "certified gap of the labels")
+        right.legend(frameon=False, fontsize=6, loc="upper left")
+        for ax, ratio in zip(below, (ratios[1], ratios[-1]), strict=True):
+            part = table[table["ratio"] == ratio]
             for method, (name, style) in RIVALS.items():
                 with_intervals(ax, part, "noise", f"error_{method}", mean_of, label=name, **style._asdict())
             draw_oracle(ax, part)
             ax.set(xlabel=r"noise $\sigma$", ylabel="clustering error")
-        lines, labels = bottom[1].get_legend_handles_labels()
-        below.legend(lines[:-1], labels[:-1], loc="outside upper right", ncols=3, frameon=False)
-        points = [large[large["ratio"] == ratio]["n"].iloc[0] for ratio in shown]
-        said = [f"$d = {large['d'].iloc[0]}$"] * 3 + [f"$d = {small['d'].iloc[0]}$"]
-        title_panels([*top, *bottom], said + [f"{said[0]}, $n = {n}$" for n in points])
-        save(figure, stem)
-
-
-def title_panels(axes: list[Axes], said: list[str]) -> None:
-    """Add letters and settings to the titles of the panels."""
-    for letter, ax, words in zip("abcdef", axes, said, strict=True):
-        ax.set_title(f"({letter}) {words}")
-        ax.set_xlim(left=0.0)
+        below[1].legend(frameon=False, fontsize=6)
+        points = [f", $n = {table[table['ratio'] == ratio]['n'].iloc[0]}$" for ratio in (ratios[1], ratios[-1])]
+        for ax, letter, words in zip((left, right, *below), "abcd", ("", "", *points), strict=True):
+            ax.set_title(f"({letter}) $d = {table['d'].iloc[0]}${words}")
+            ax.set_xlim(left=0.0)
 
 
 def draw_ratios(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:

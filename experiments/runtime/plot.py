@@ -15,7 +15,7 @@ from diffrac_cvx.plotting.canvas import Style
 from experiments.benchmark.cells import TIMES
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, open_marks, save
 from experiments.methods import MAX_CUT, PUBLISHED
-from experiments.runtime.cells import LIMIT, TIGHT_LIMIT
+from experiments.runtime.cells import LIMIT
 from experiments.runtime.fit import fit_exponent
 
 STYLES = {
@@ -37,39 +37,39 @@ ROWS = [(0.0, "n"), (0.0, "d"), (0.001, "n"), (0.001, "d")]
 FIXED = {("gap", "n"): "$d = 50$", ("gap", "d"): "$n = 1000$", ("own", "n"): "$d = 50$", ("own", "d"): "$n = 100$"}
 WORDS = {"n": "number of points $n$", "d": "dimension $d$"}
 COLUMNS = {"seconds": "seconds", "error": "clustering error", "relative_gap": "certified relative gap"}
+GOAL = TIMES[0]
 NO_OPTIMUM = 1e-6  # optimal values below this count as 0: no relative gap
 MARK: dict[str, Any] = {"ms": 3.5, "mew": 0.8}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the times to a relative gap; in supplements, the methods' own rules, the tighter gap and the cost."""
+    """Draw the times to a relative gap; in supplements, the methods' own rules and the cost."""
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
         gaps = table[table["goal"] == "gap"]
         figure, axes = plt.subplots(2, 2, figsize=(PAGE, 4.9), sharey=True)
-        draw_times(list(axes.ravel()), gaps, TIMES[0], LIMIT)
+        draw_times(list(axes.ravel()), gaps)
         for ax in axes[:, 0]:
             ax.set_ylabel(r"time to a relative gap of $10^{-2}$ (s)")
-        draw_legend(figure, gaps, ncols=3)
+        draw_legend(figure, gaps)
         save(figure, stem)
         draw_own_rules(table[table["goal"] == "own"], stem.with_name(f"{stem.name}_supplement"))
         draw_cost(table, stem.with_name(f"{stem.name}_cost"))
 
 
-def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame, column: str, limit: float) -> None:
-    """Draw the times to a goal, one panel for each penalty and each varied size."""
-    reached = gaps[column]
-    spent = gaps["seconds"].where(reached.isna(), reached).fillna(limit)
+def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame) -> None:
+    """Draw the times to the relative gap, one panel for each penalty and each varied size."""
+    spent = gaps["seconds"].where(gaps[GOAL].isna(), gaps[GOAL]).fillna(LIMIT)
     room = (0.5 * spent.min(), 5.0 * spent.max())  # for the marks below and the arrows above
     for (lam, panel), ax, letter in zip(ROWS, axes, "abcd", strict=True):
         here = gaps[(gaps["lam"] == lam) & (gaps["panel"] == panel)]
         for method in STYLES:
-            draw_method(ax, here[here["method"] == method], panel, column, method, limit)
+            draw_method(ax, here[here["method"] == method], panel, method)
         ax.set(xscale="log", yscale="log", xlabel=WORDS[panel], ylim=room)
         ax.set_title(rf"({letter}) $\lambda = {lam:g}$, {FIXED['gap', panel]}")
         label_sizes(ax, here[panel])
 
 
-def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str, limit: float) -> None:
+def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, method: str) -> None:
     """Draw medians and ranges over replications; open marks with arrows, at the time spent, if some missed the goal.
 
     The time spent is processor time; for a killed run it is unknown, and the limit is drawn.
@@ -77,22 +77,17 @@ def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: s
     if rows.empty:
         return
     style = STYLES[method]
-    times = rows.groupby(panel)[column].agg(["median", "min", "max", "count", "size"])
+    times = rows.groupby(panel)[GOAL].agg(["median", "min", "max", "count", "size"])
     done = times[times["count"] == times["size"]]
     ax.plot(times.index, times["median"].where(times.index.isin(done.index)), **style._asdict(), **MARK)
     ax.vlines(done.index, done["min"], done["max"], color=style.color, lw=0.8)
-    spent = rows[rows[column].isna()].fillna({"seconds": limit}).groupby(panel)["seconds"].max()
-    for size, seconds in spent.items():
-        draw_stopped(ax, float(str(size)), float(seconds), style)
-
-
-def draw_stopped(ax: Axes, x: float, y: float, style: Style) -> None:
-    """Draw an open mark with an upward arrow: the time is larger."""
-    open_marks(ax, [x], [y], style, zorder=3, **MARK)
-    ax.annotate(
-        "", (x, y), (0, 11), textcoords="offset points", annotation_clip=False,
-        arrowprops={"arrowstyle": "<-", "color": style.color, "lw": 0.8, "shrinkA": 0, "shrinkB": 3},
-    )  # fmt: skip
+    spent = rows[rows[GOAL].isna()].fillna({"seconds": LIMIT}).groupby(panel)["seconds"].max()
+    open_marks(ax, spent.index, spent, style, zorder=3, **MARK)
+    for place in spent.items():  # upward arrows: the time is larger
+        ax.annotate(
+            "", place, (0, 11), textcoords="offset points", annotation_clip=False,
+            arrowprops={"arrowstyle": "<-", "color": style.color, "lw": 0.8, "shrinkA": 0, "shrinkB": 3},
+        )  # fmt: skip
 
 
 def label_sizes(ax: Axes, sizes: pd.Series) -> None:
@@ -119,7 +114,7 @@ def draw_own_rules(own: pd.DataFrame, stem: Path) -> None:
             if column == "error":
                 ax.set_ylim(-0.03, 1.03)
         row[0].set_title(rf"{row[0].get_title(loc='left')} $\lambda = {lam:g}$, {FIXED['own', panel]}")
-    draw_legend(figure, own, ncols=3)
+    draw_legend(figure, own)
     save(figure, stem)
 
 
@@ -136,23 +131,16 @@ def draw_line(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str
 
 
 def draw_cost(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the times to the tighter gap, the time of an iteration and the number of iterations."""
-    figure = plt.figure(figsize=(PAGE, 6.6))
-    above, below = np.ravel(np.array(figure.subfigures(2, 1, height_ratios=[1.75, 1]), dtype=object))
-    axes = above.subplots(2, 2, sharey=True)
-    gaps = table[table["goal"] == "gap"]
-    draw_times(list(axes.ravel()), gaps, TIMES[1], TIGHT_LIMIT)
-    for ax in axes[:, 0]:
-        ax.set_ylabel(r"time to $10^{-4}$ (s)")
-    draw_legend(above, gaps, ncols=3)
+    """Draw the time of an iteration and the number of iterations."""
     cost, counts = (table[table["goal"] == goal] for goal in ("cost", "iterations"))
     panels = [
-        (cost, "n", "$n$", "iteration_seconds", "time per iteration (s)", "(e) $d = 50$"),
-        (cost, "d", "$d$", "iteration_seconds", "time per iteration (s)", "(f) $n = 20000$"),
-        (counts, "epsilon", r"$\epsilon\,\log d$", "iterations", "iterations", "(g) $n = 1000$, $d = 20$"),
-        (counts, "d", r"$\log d$", "scaled", r"iterations $\times\ \epsilon\sqrt{\log d}$", "(h) $n = 1000$"),
+        (cost, "n", "$n$", "iteration_seconds", "time per iteration (s)", "(a) $d = 50$"),
+        (cost, "d", "$d$", "iteration_seconds", "time per iteration (s)", "(b) $n = 20000$"),
+        (counts, "epsilon", r"$\epsilon\,\log d$", "iterations", "iterations", "(c) $n = 1000$, $d = 20$"),
+        (counts, "d", r"$\log d$", "scaled", r"iterations $\times\ \epsilon\sqrt{\log d}$", "(d) $n = 1000$"),
     ]
-    for ax, (rows, panel, x_label, column, label, title) in zip(below.subplots(1, 4), panels, strict=True):
+    figure, axes = plt.subplots(1, 4, figsize=(PAGE, 2.4))
+    for ax, (rows, panel, x_label, column, label, title) in zip(axes, panels, strict=True):
         x = "log_d" if column == "scaled" else panel
         draw_law(ax, scaled(rows[rows["panel"] == panel]), x, column)
         ax.set(ylabel=label, title=title, xlabel=x_label)
@@ -194,7 +182,7 @@ def draw_law(ax: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
     ax.text(x_at, 0.98, text, transform=ax.transAxes, fontsize=6.5, va="top", ha=side, color=ACCENT)
 
 
-def draw_legend(figure: Any, lines: pd.DataFrame, ncols: int) -> None:
+def draw_legend(figure: Any, lines: pd.DataFrame) -> None:
     """Add a legend of the methods above the panels, and explain open marks."""
     handles = [
         Line2D([], [], **style._asdict(), **MARK, label=NAMES.get(method, method))
@@ -203,4 +191,4 @@ def draw_legend(figure: Any, lines: pd.DataFrame, ncols: int) -> None:
     ]
     open_mark: dict[str, Any] = {"color": "black", "marker": "o", "mfc": "white", "ls": "none"}
     handles.append(Line2D([], [], **open_mark, **MARK, label="stopped by its limit"))
-    figure.legend(handles=handles, loc="outside upper center", ncols=ncols, frameon=False, handlelength=2.8)
+    figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False, handlelength=2.8)

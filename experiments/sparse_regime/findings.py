@@ -11,18 +11,15 @@ from experiments.harness.intervals import Interval, proportion_of
 from experiments.harness.tables import split_parts
 from experiments.phase_transition.findings import RECOVERED
 from experiments.sparse_regime.cells import LAW, PER_D
-from experiments.sparse_regime.models import boundary_of, compare_laws, growth_in_sparsity, theory_of
-from experiments.theory.unique_solution import statistical_dimension
+from experiments.sparse_regime.models import boundary_of, growth_in_sparsity, theory_of
 
 TITLE = "The sparse regime: the conjecture n = O(l d)"
 ABOUT = (
     "Flat l-sparse directions, balanced, noiseless, columns of sample variance 1, even n, searched on the data stream "
-    "of each "
-    "replication by bisection in steps of 7 %: with the weight of |V|_1 at 0.3/((l-1) d), with the best of six "
-    "weights from "
-    "0.025/((l-1) d) to 0.8/((l-1) d), and in the limit of a vanishing weight. The theory is 1 + delta, delta the "
-    "statistical "
-    "dimension of the cone of the limit's program, by Monte Carlo; that random points follow it is a conjecture."
+    "of each replication by bisection in steps of 7 %: with the weight of |V|_1 at 0.3/((l-1) d), with the best of six "
+    "weights from 0.025/((l-1) d) to 0.8/((l-1) d), and in the limit of a vanishing weight. The theory is 1 + delta, "
+    "delta the statistical dimension of the cone of the limit's program, by Monte Carlo; that random points follow it "
+    "is a conjecture."
 )
 FROM_D = 16
 RULES_OF_WEIGHT = {"oracle": "best weight", "law": f"weight {LAW:g}/((l-1) d)"}
@@ -56,9 +53,8 @@ def any_linear(table: pd.DataFrame) -> bool:
 CONJECTURE = Rule(
     "conjecture",
     "agrees if for one choice of the weight the intervals of all exponents reach down to 1.1, and those of d exclude "
-    "2; in part "
-    f"if that of d does so for one l; differs if none of d reaches down to 1.1; d from {FROM_D} on; not tested "
-    "otherwise",
+    f"2; in part if that of d does so for one l; differs if none of d reaches down to 1.1; d from {FROM_D} on; not "
+    "tested otherwise",
     lambda t: any(all(map(is_linear, in_d)) and reaches_one(in_l) for in_d, in_l in exponents(t)),
     any_linear,
     tested=lambda t: (
@@ -73,7 +69,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     """Return the growth of the boundaries in d and l, and their theory."""
     parts = split_parts(table)
     found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in ("law", "oracle", "limit")}
-    searches = pd.concat([parts[name] for name in ("law", "oracle")])
     return [
         Finding(
             "Growth of n at the boundary, as a power of d for each l, and of l at the largest d with four boundaries",
@@ -82,32 +77,13 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "The sizes measured do not determine the order for large d.",
         ),
         Finding(
-            "Laws of n(d) by Akaike's criterion on log n, with small-sample correction: excess over the best, and how "
-            "often it is "
-            "best in the bootstrap",
-            laws_of_growth(found, parts["cone"]),
-        ),
-        Finding("Number of points at the largest d with a boundary for every l", points_by_sparsity(found)),
-        Finding(
             "Boundary over 1 + delta, the theory for a vanishing penalty, which has no free constant",
             theory_holds(found, parts["cone"]),
-        ),
-        Finding(
-            "1 + delta over d, and delta over its closed-form bound, of order (l-1)^2 d log(d/(l-1)^2) for l below "
-            "sqrt(d)",
-            theory_grows(parts["cone"]),
         ),
         Finding(
             "lambda (l - 1) d at which the direction survives with infinitely many points, l = 4, and recovery with "
             f"{PER_D} d",
             weights_that_keep(parts["population"], parts["sample"]),
-        ),
-        Finding(
-            "Largest d with a boundary, flat directions without noise, and trials that reached the time limit",
-            evidence(found, searches),
-            comment="Open: whether points of this law follow the statistical dimension, a lower bound on it of order "
-            "d log d, and "
-            "whether a weight that does not vanish does better at larger d.",
         ),
     ]
 
@@ -136,35 +112,6 @@ def widest_dimension(found: Mapping[int, Boundary]) -> float:
     return float(max(set.intersection(*dimensions), default=np.nan)) if dimensions else float("nan")
 
 
-def laws_of_growth(found: Found, cone: pd.DataFrame) -> pd.DataFrame:
-    """Compare the laws in d for each weight and sparsity."""
-    theory = theory_of(cone)
-    records = {}
-    for rule, words in RULES_OF_WEIGHT.items():
-        for l in (l for l in PENALIZED if l in found[rule]):
-            fits = compare_laws(found[rule][l], theory.get(l), FROM_D)
-            if fits is not None:
-                records[words, l] = {"best in": f"{100 * fits.chosen[fits.best]:.0f} %", **fits.criterion}
-    return (
-        pd.DataFrame.from_dict(records, orient="index").rename_axis(["weight", "l"]) if records else no_rows("weight")
-    )
-
-
-def no_rows(name: str) -> pd.DataFrame:
-    """Return the table of a grid that is too coarse: one row that says so."""
-    return pd.DataFrame({name: ["0 boundaries"]})
-
-
-def points_by_sparsity(found: Found) -> pd.DataFrame:
-    """Return n for each l at the largest d at which all have a boundary."""
-    records = {}
-    for rule, words in RULES_OF_WEIGHT.items():
-        d = widest_dimension(found[rule])
-        points = {f"l = {l}": float(b.n50[b.d == d][0]) for l, b in found[rule].items() if d in b.d}
-        records[words] = {"d": d, **points, "d + d(d-1)/4": statistical_dimension(d)}
-    return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight")
-
-
 def theory_holds(found: Found, cone: pd.DataFrame) -> pd.DataFrame:
     """Return the range of the boundaries over the theory."""
     theory = theory_of(cone)
@@ -174,19 +121,9 @@ def theory_holds(found: Found, cone: pd.DataFrame) -> pd.DataFrame:
         ratios = np.concatenate([np.zeros(0), *(b.n50[b.inside] / law(b.d[b.inside]) for law, b in at)])
         if len(ratios):
             records[words] = {"smallest": ratios.min(), "largest": ratios.max(), "boundaries": len(ratios)}
-    return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight") if records else no_rows("weight")
-
-
-def theory_grows(cone: pd.DataFrame) -> pd.DataFrame:
-    """Return the growth of the theory in d, and its ratio to the closed-form bound."""
-    records = {}
-    for l in PENALIZED:
-        mean = cone[cone["sparsity"] == l].groupby("d")[["dimension", "bound"]].mean()
-        if len(mean):
-            ratios = mean["dimension"] / mean["bound"]
-            ends = {f"d = {d}": (1 + mean.loc[d, "dimension"]) / d for d in (mean.index.min(), mean.index.max())}
-            records[l] = {**ends, "smallest over bound": ratios.min(), "largest over bound": ratios.max()}
-    return pd.DataFrame.from_dict(records, orient="index").rename_axis("l")
+    if not records:  # the grid is too coarse
+        return pd.DataFrame({"weight": ["0 boundaries"]})
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight")
 
 
 def weights_that_keep(population: pd.DataFrame, sample: pd.DataFrame) -> pd.DataFrame:
@@ -199,13 +136,3 @@ def weights_that_keep(population: pd.DataFrame, sample: pd.DataFrame) -> pd.Data
         smallest_d=population["d"].min(), largest_d=population["d"].max(), nonzero_weight_up_to=kappa[mask].max(),
         zero_weight_from=kappa[~mask].min(), recovered_below_1=below, recovered_above=above,
     )  # fmt: skip
-
-
-def evidence(found: Found, searches: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each method reaches, and the number of trials without a verdict, counted as not recovered."""
-    reach = {
-        words: max((b.d[b.inside].max() for l, b in found[rule].items() if l > 1 and b.inside.any()), default=0.0)
-        for rule, words in {**LIMIT_RULE, **RULES_OF_WEIGHT}.items()
-    }
-    trials = int(searches["tried"].str.split().str.len().sum())
-    return one_row(**reach, searches=len(searches), trials=trials, undecided=int(searches["undecided"].sum()))

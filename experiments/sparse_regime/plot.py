@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 
-from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary
 from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, save
 from experiments.harness.tables import split_parts
@@ -27,23 +26,16 @@ GRAYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.05, 0.75, 256)))
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw n over d and over l, n/d for the order, and the weights that preserve the direction."""
+    """Draw n over d and over l, and the weights that preserve the direction."""
     parts = split_parts(table)
     found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in MARKS}
     theory = theory_of(parts["cone"])
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(2, 2, figsize=(PAGE, 5.4))
-        draw_dimensions(axes[0, 0], found, theory)
-        draw_order(axes[0, 1], found, theory, parts["cone"])
-        draw_sparsities(axes[1, 0], found, theory)
-        draw_weights(axes[1, 1], parts["population"], parts["sample"])
+        figure, axes = plt.subplot_mosaic("ab\nac", figsize=(PAGE, 5.0))
+        draw_dimensions(axes["a"], found, theory)
+        draw_sparsities(axes["b"], found, theory)
+        draw_weights(axes["c"], parts["population"], parts["sample"])
         save(figure, stem)
-
-
-def curve_of(law: Law, low: float, high: float) -> tuple[Array, Array]:
-    """Return a curve over the dimensions."""
-    d = np.geomspace(low, high, 60)
-    return d, law(d)
 
 
 def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law]) -> None:
@@ -53,7 +45,7 @@ def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
     ax.plot(d, wendel(d), "--", color=COLORS[1], lw=0.9)
     for l in PENALIZED:
         if l in theory:
-            ax.plot(*curve_of(theory[l], 8, 256), "--", color=COLORS[l], lw=0.9)
+            ax.plot(d, theory[l](d), "--", color=COLORS[l], lw=0.9)
     for rule, mark in MARKS.items():
         for l, boundary in found[rule].items():
             if l > 1 or rule == "law":
@@ -71,24 +63,6 @@ def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
         (50, 1500, COLORS[8], "$l = 8$"),
     ):
         ax.text(x, y, text, color=color, fontsize=6.5)
-
-
-def draw_order(
-    ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law], cone: pd.DataFrame
-) -> None:
-    """Draw n/d over log d: constant for order d, a straight line for d log d."""
-    for l in PENALIZED:
-        if l in theory:
-            d, n = curve_of(theory[l], 8, 256)
-            ax.plot(d, n / d, "--", color=COLORS[l], lw=0.9)
-            bound = cone[cone["sparsity"] == l].groupby("d")["bound"].first()
-            ax.plot(bound.index, (1 + bound) / bound.index, "-", color=COLORS[l], lw=0.6, alpha=0.6)
-    for l, boundary in found["law"].items():
-        n50, low, high = (values / boundary.d for values in (boundary.n50, boundary.low, boundary.high))
-        draw_boundary(ax, boundary._replace(n50=n50, low=low, high=high), COLORS[l], ms=2.8)
-    ax.set(xscale="log", xlim=(7, 300), ylim=(0, 30))
-    ax.set(xlabel="dimension $d$", ylabel="$n / d$", title="(b) $n/d$: constant for order $d$")
-    ax.text(8, 26, "dashed: $(1 + \\delta)/d$\nthin: its closed-form bound", fontsize=6.5)
 
 
 def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law]) -> None:
@@ -109,7 +83,7 @@ def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
     ax.text(5, 45, "slope 1", color="#777777", fontsize=6.5)
     ax.set(xscale="log", yscale="log", xlim=(0.85, 15), ylim=(8, 6000), xticks=[1, 2, 4, 8], xticklabels=list("1248"))
     ax.minorticks_off()
-    ax.set(xlabel="nonzero entries $l$", ylabel="50 % boundary $n$", title="(c) growth in $l$")
+    ax.set(xlabel="nonzero entries $l$", ylabel="50 % boundary $n$", title="(b) growth in $l$")
     ax.text(0.95, 3200, "dashed: $1 + \\delta$, dotted: $d + d(d-1)/4$", fontsize=6.5)
 
 
@@ -129,6 +103,6 @@ def draw_weights(ax: Axes, population: pd.DataFrame, sample: pd.DataFrame) -> No
     ax.plot(d, 1 / (3 * d), color=SECONDARY)
     ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"weight $\lambda$")
     ax.set(xlim=(5.3, 290), ylim=(2.7e-4, 0.34))
-    ax.set_title("(d) weights that preserve a 4-sparse direction")
+    ax.set_title("(c) weights that preserve a 4-sparse direction")
     ax.text(82, 0.02, r"$\lambda (l-1) d = 1$", color=SECONDARY, fontsize=6.5)
     ax.figure.colorbar(image, ax=ax, label=r"weight of the direction, $n = \infty$", pad=0.02)

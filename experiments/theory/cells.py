@@ -4,25 +4,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.theory.label_recovery import (
-    NO_CLUSTERS,
-    measure_imbalance_weight,
-    measure_one_dimension,
-    measure_perturbed,
-)
+from experiments.theory.label_recovery import NO_CLUSTERS, measure_perturbed, measure_procrustes
 from experiments.theory.noise_columns import measure_recovery, measure_sample_size
 from experiments.theory.one_sparse import measure_one_sparse
 from experiments.theory.solution_support import (
     LARGER_FRACTION,
     measure_balanced,
-    measure_family,
-    measure_lemma,
     measure_many_labels,
-    measure_procrustes,
     measure_rank_two,
 )
 from experiments.theory.sparse_direction import measure_sparse_direction
-from experiments.theory.spectrum import measure_hessian, measure_spectrum
 
 
 class Part(NamedTuple):
@@ -33,21 +24,13 @@ class Part(NamedTuple):
     smoke: list[Cell]
 
 
-M, BETA = (0.1, 0.5, 1.0, 2.0), (1.0, 1.3, 1.8, 3.0, 6.0, 9.0, 30.0)
 SHOWN = tuple(f"three-point {beta:g}" for beta in (1.0, 1.02, 1.1, 1.3, 3.0, 9.0))
 UNBOUNDED = ("uniform", "gaussian", "laplace", "student")
 BOUNDED = ("three-point 1.3", "uniform", "three-point 3", "three-point 6")
 HEAVY = ("three-point 6", "three-point 9", "three-point 30")  # kurtosis above 3, so the variance can be small
 POINTS = (12, 20, 28, 32, 36, 40, 50, 60, 80, 100, 140, 200, 300)
-STEPS = (0.0, 0.3, 0.6, 0.9)
 GROWTH = (6, 8, 10, 12, 14)
 PARTS = {
-    "spectrum": Part(measure_spectrum, cross(d=range(3, 7), m=M, beta=BETA), cross(d=[3], m=M, beta=BETA)),
-    "hessian": Part(
-        measure_hessian,
-        cross(law=BOUNDED, d=range(3, 7), m=(0.5, 1.0), replication=range(5)),
-        cross(law=["three-point 1.3"], d=[3], m=(0.5, 1.0), replication=range(2)),
-    ),
     "recovery": Part(
         measure_recovery,
         cross(law=SHOWN + UNBOUNDED, n=POINTS, replication=range(20)),
@@ -60,31 +43,11 @@ PARTS = {
         cross(law=["three-point 1.3", "three-point 6"], d=[3], m=(0.5, 1.0), replication=range(2))
         + cross(law=["three-point 6"], d=[3], m=[0.0], replication=range(2)),
     ),
-    "one dimension": Part(
-        measure_one_dimension,
-        cross(n=(10, 20, 40), noise=(0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0), replication=range(20)),
-        cross(n=(10, 20), noise=(0.3, 0.6), replication=range(2)),
-    ),
-    "imbalance weight": Part(
-        measure_imbalance_weight,
-        cross(imbalance=(0.0, 0.25), noise=(0.2, 0.5), replication=range(15)),
-        cross(imbalance=[0.25], noise=[0.2], replication=[0]),
-    ),
     "balanced": Part(measure_balanced, cross(d=GROWTH, replication=range(15)), cross(d=(4, 5, 6, 7), replication=[0])),
     "rank two": Part(
         measure_rank_two,
         cross(d=GROWTH, imbalance=LARGER_FRACTION, replication=range(15)),
         cross(d=(4, 5, 6, 7), imbalance=[0.25], replication=[0]),
-    ),
-    "lemma": Part(
-        measure_lemma,
-        cross(d=[6], n=(12, 16, 26, 60), alpha_step=STEPS, replication=range(5)),
-        cross(d=[6], n=(12, 40), alpha_step=[0.6], replication=[0]),
-    ),
-    "family": Part(
-        measure_family,
-        cross(k=range(1, 6), n=[*range(3, 25), 28, 32, 40, 60], replication=range(20)),
-        cross(k=range(1, 6), n=[4, 20], replication=range(2)),
     ),
     "many labels": Part(
         measure_many_labels,

@@ -1,39 +1,32 @@
 """Findings on the propositions, lemmas and conjectures of the theory."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.typing import Array
 from experiments.harness.findings import Finding, Rule, one_row, tabulate
 from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, median_of, proportion_of
 from experiments.harness.tables import split_parts
-from experiments.theory.label_recovery import NO_CLUSTERS
+from experiments.theory.label_recovery import FEW_ROUNDS, NO_CLUSTERS, STARTS
 from experiments.theory.noise_columns import small_variance as largest_small
-from experiments.theory.one_sparse import FEW_POINTS as FEW_SPARSE
-from experiments.theory.solution_support import FEW_POINTS, MOST_POINTS, STARTS
+from experiments.theory.solution_support import MOST_POINTS
 from experiments.theory.sparse_direction import GRID
-from experiments.theory.spectrum import DELTA, FAILURE
-from experiments.theory.unique_solution import UNIQUE, statistical_dimension
+from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "The propositions, lemmas and conjectures of section 5"
 ABOUT = (
     "Uniqueness is decided by one small semidefinite program for each instance, whose optimal value is 0 or positive; "
     "purely mathematical statements are verified by tests. Bands and bars are intervals."
 )
-ROUNDING = 1e-9
 MIN_INSTANCES = 75  # with fewer instances, the interval of a proportion of 1 reaches below 95 %
 MIN_NOISY = 40  # the same for each level of noise
 EXCEPTIONS = 0.05
-NEAR = 1e-2  # relative distance within which two Y count as equal
 RANK_ONE = 1e-2  # eigenvalue ratio of Y
 MOST, HALF = 0.95, 0.5  # lower ends of proportions for agreement and for partial agreement
 NO_CLUSTERS_ROW = "no clusters"
-HESSIAN_ROWS = ["n of Chernoff", "n of (a)", "n of (b)"]
 
 
 def proportion_rule(statement: str, *rows: str, several: bool = False) -> Rule:
@@ -68,8 +61,7 @@ OWN_POINTS = (
 KURTOSIS = Rule(
     "prop1-kurtosis",
     "agrees if at beta = 1 at most 5 % (upper end) are unique at all n, and at beta = 1.1 more than half (lower end) "
-    "at "
-    "the largest n; in part if at most half and fewer than at 1.1",
+    "at the largest n; in part if at most half and fewer than at 1.1",
     lambda t: t.loc[1.0, "unique"].high <= EXCEPTIONS and t.loc[1.1, "unique"].low > HALF,
     lambda t: t.loc[1.0, "unique"].high <= HALF and t.loc[1.1, "unique"].low > t.loc[1.0, "unique"].high,
     tested=lambda t: t.loc[1.1, "instances"] > 0 and t.loc[1.0, "instances"] >= MIN_INSTANCES,
@@ -77,72 +69,11 @@ KURTOSIS = Rule(
 SPIKED = Rule(
     "prop1-spiked",
     "agrees if by one of the solvers the principal eigenvector is right in 95 % and the ratio of the second to the "
-    "first "
-    "eigenvalue of Y is closer to 0 than to 1, in part if it is right in half (lower ends); not tested with fewer than "
-    f"{MIN_INSTANCES} instances that have several solutions",
+    "first eigenvalue of Y is closer to 0 than to 1, in part if it is right in half (lower ends); not tested with "
+    f"fewer than {MIN_INSTANCES} instances that have several solutions",
     lambda t: max(share.low for share in t["eigenvector right"]) >= MOST and (t["ratio"].iloc[0].high < HALF),
     lambda t: max(share.low for share in t["eigenvector right"]) >= HALF,
     tested=lambda t: len(t) > 0 and t["instances"].min() >= MIN_INSTANCES,
-)
-SPECTRUM = Rule(
-    "spectrum",
-    "agrees if all differences are below 1e-9 and the bound holds in every case; in part if only the list of "
-    "eigenvalues or only mu_1 and mu_2 are right",
-    lambda t: (t[["any eigenvalue", "two smallest"]] < ROUNDING).all(axis=None) and (t["below the bound"] == 0).all(),
-    lambda t: (t[["any eigenvalue", "two smallest"]] < ROUNDING).any(axis=None),
-)
-SECOND_ENTRY = Rule(
-    "c-min",
-    "agrees if the bound holds in every case, in part if in every case with a positive convexity step",
-    lambda t: (t["holds in"] == t["cases"]).all(),
-    lambda t: t.loc["above 1", "holds in"] == t.loc["above 1", "cases"],
-    tested=lambda t: (t["cases"] > 0).all() and len(t) == 2,
-)
-HESSIAN = Rule(
-    "hessian",
-    f"agrees if at the bound's own n the smallest eigenvalue is at least {1 - DELTA:g} of the expected one in "
-    f"{100 * (1 - FAILURE):.0f} % and at the n of (a) and of (b) in 95 % (lower ends), in part if only the former; not "
-    f"tested with fewer than {MIN_INSTANCES} instances",
-    lambda t: t.loc["n of Chernoff", "holds in"].low >= 1 - FAILURE and min(s.low for s in t["holds in"]) >= MOST,
-    lambda t: t.loc["n of Chernoff", "holds in"].low >= 1 - FAILURE,
-    tested=lambda t: t["instances"].min() >= MIN_INSTANCES,
-)
-
-
-def equivalence_rule(statement: str, row: str) -> Rule:
-    """Return a rule on an equivalence, by its exceptions."""
-    return Rule(
-        statement,
-        "agrees if there is no exception, in part if at most 5 %; not tested unless both cases occur five times",
-        lambda t: t.loc[row, "exceptions"] == 0,
-        lambda t: t.loc[row, "exceptions"] <= EXCEPTIONS * t.loc[row, "instances"],
-        tested=lambda t: min(t.loc[row, "true"], t.loc[row, "instances"] - t.loc[row, "true"]) >= 5,
-    )
-
-
-EQUIVALENCES = (
-    equivalence_rule("one-dimension", "one dimension"),
-    equivalence_rule("multi-label-diagonal", "diagonal"),
-)
-
-
-def is_optimal(table: pd.DataFrame) -> bool:
-    """Return whether the largest value of the mixtures is 0."""
-    return bool((table["largest value"].astype(float) < ROUNDING).all())
-
-
-RANK_TWO = Rule(
-    "rank-two",
-    "agrees if the mixture's value is 0 (below 1e-9) and its rank 2 beyond alpha* in every instance, and SCS returns "
-    "it up "
-    "to 1 % where it is the only solution; in part if only its value is 0",
-    lambda t: (
-        (t["largest value"].astype(float) < ROUNDING).all()
-        and t["rank 2"].all()
-        and (t["distance if unique"] < NEAR).all()
-    ),
-    lambda t: (t["largest value"].astype(float) < ROUNDING).all(),
-    tested=lambda t: (t["unique"] > 0).all(),
 )
 
 
@@ -161,8 +92,7 @@ def size_rule(statement: str, symbol: str) -> Rule:
     return Rule(
         statement,
         "agrees if it holds in every instance from some n on, between half and twice the balanced one (whole "
-        "interval), and "
-        "the intervals of the exponents overlap; in part if only the first",
+        "interval), and the intervals of the exponents overlap; in part if only the first",
         agrees,
         lambda t: kinds(t)["in every instance"].all(),
         tested=lambda t: len(kinds(t)) > 0,
@@ -170,20 +100,10 @@ def size_rule(statement: str, symbol: str) -> Rule:
 
 
 SIZES = (size_rule("rank-two-unique", "alpha*"), size_rule("multi-label-support", "k ="))
-NU_RANGE = Rule(
-    "nu-range",
-    "agrees if the mean gain in error by nu > 1 is at most .01, in part if at most .05 (upper ends); not tested with "
-    "fewer "
-    "than 20 instances",
-    lambda t: t["gain beyond 1"].iloc[0].high <= 0.01,
-    lambda t: t["gain beyond 1"].iloc[0].high <= 0.05,
-    tested=lambda t: (t["instances"] >= 20).all(),
-)
 PROCRUSTES = Rule(
     "procrustes-few",
-    f"agrees if {FEW_POINTS} alternations from one start recover all labels in 95 % (lower end), in part if 20 starts "
-    "run "
-    f"to the end do; not tested with fewer than {MIN_INSTANCES} instances",
+    f"agrees if {FEW_ROUNDS} alternations from one start recover all labels in 95 % (lower end), in part if 20 starts "
+    f"run to the end do; not tested with fewer than {MIN_INSTANCES} instances",
     lambda t: max(t[name].iloc[0].low for name in ("few, random", "few, eigenvectors")) >= MOST,
     lambda t: t["20 starts to the end"].iloc[0].low >= MOST,
     tested=lambda t: (t["instances"] >= MIN_INSTANCES).all(),
@@ -205,10 +125,8 @@ def is_near(table: pd.DataFrame) -> list[bool]:
 PERTURBED = Rule(
     "perturbed",
     "noise is slight if no sign of y changes: agrees if at each slight noise the rank is above one in 90 % (lower "
-    "end), and "
-    "ratio and error are closer to 0 than to those without clusters, by the closer ends; in part if at the smallest; "
-    "not "
-    f"tested with fewer than {MIN_NOISY} instances",
+    "end), and ratio and error are closer to 0 than to those without clusters, by the closer ends; in part if at the "
+    f"smallest; not tested with fewer than {MIN_NOISY} instances",
     lambda t: all(is_near(t)) and all(share.low >= 0.9 for share in slight(t)["rank above one"]),
     lambda t: is_near(t)[0],
     tested=lambda t: t["instances"].min() >= MIN_NOISY and len(slight(t)) > 0,
@@ -216,17 +134,13 @@ PERTURBED = Rule(
 ALONE = Rule(
     "sparse-direction-alone",
     "each at its best weight: agrees if the intervals are disjoint, the relaxation's is above, and the direction has "
-    "at "
-    "most d/2 nonzeros (median); in part if only the proportions are in this order; not tested if the relaxation never "
-    f"recovers or with fewer than {MIN_INSTANCES} instances",
+    "at most d/2 nonzeros (median); in part if only the proportions are in this order; not tested if the relaxation "
+    f"never recovers or with fewer than {MIN_INSTANCES} instances",
     lambda t: t["alone"].iloc[0].high < t["relaxation"].iloc[0].low and (t["nonzeros"] <= t["d"] / 2).all(),
     lambda t: t["alone"].iloc[0].value < t["relaxation"].iloc[0].value,
     tested=lambda t: t["relaxation"].iloc[0].value > 0 and (t["instances"] >= MIN_INSTANCES).all(),
 )
-RULES = (
-    *OWN_POINTS, KURTOSIS, SPIKED, SPECTRUM, SECOND_ENTRY, HESSIAN, *EQUIVALENCES, RANK_TWO, *SIZES, NU_RANGE,
-    PROCRUSTES, PERTURBED, ALONE,
-)  # fmt: skip
+RULES = (*OWN_POINTS, KURTOSIS, SPIKED, *SIZES, PROCRUSTES, PERTURBED, ALONE)
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
@@ -236,8 +150,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     return [
         Finding(
             "Statements at their own numbers of points, R as printed; 'n / needed' is the ratio to the number that "
-            "suffices "
-            "for uniqueness (median and range)",
+            "suffices for uniqueness (median and range)",
             own_points(of_the_proposition(sizes), sizes[sizes["small"] == 1], sparse),
             OWN_POINTS,
             "The n of 1 (b) is at least 4 d^2, as R^2 >= beta m; 1 (b) and 2 (b) hold because the solution is unique "
@@ -255,36 +168,9 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             [SPIKED],
         ),
         Finding(
-            "Spectrum of E T_x, exact expectations over a three-point law: largest differences",
-            spectrum(part["spectrum"]),
-            [SPECTRUM],
-        ),
-        Finding(
-            "Bound on |c_min|, by (d + beta - 2) m^2",
-            second_entry(part["spectrum"]),
-            [SECOND_ENTRY],
-            "The convexity step of the proof needs (d + beta - 2) m^2 > 1.",
-        ),
-        Finding(
-            f"Smallest eigenvalue of the Hessian of at least {1 - DELTA:g} of the expected one",
-            hessian(part["hessian"]),
-            [HESSIAN],
-        ),
-        Finding(
-            "Equivalences: signs agree (5.1.3), labels and products independent (5.3)",
-            equivalences(part["one dimension"], part["family"]),
-            EQUIVALENCES,
-        ),
-        Finding("Mixtures of yy' and 11' in Eq. (7), alpha from alpha* to 0.925", rank_two(part["lemma"]), [RANK_TWO]),
-        Finding(
             "Number of points from which the solutions are those stated (d = 6 to 14)",
             solution_sizes(part["balanced"], part["rank two"], part["many labels"]),
             SIZES,
-        ),
-        Finding(
-            "Error at the best of seven nu in (0, 1], and at 1.5 to 100",
-            imbalance_weight(part["imbalance weight"]),
-            [NU_RANGE],
         ),
         Finding(
             "Labels recovered by alternation from mixtures of random weights",
@@ -292,9 +178,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             [PROCRUSTES],
         ),
         Finding(
-            "Noise on y, n twice the statistical dimension, d = 6, 12, 24: ratio of the second to the first "
-            "eigenvalue of Y "
-            "(median), error of the principal eigenvector (mean)",
+            "Noise on y, n twice the statistical dimension, d = 6, 12, 24: ratio of the second to the first eigenvalue "
+            "of Y (median), error of the principal eigenvector (mean)",
             perturbed(part["perturbed"]),
             [PERTURBED],
         ),
@@ -304,13 +189,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             direction_alone(part["sparse direction"]),
             [ALONE],
         ),
-        Finding(f"Least mean square of b'Delta b; {UNIQUE:.0e} separates 0 from positive values", decision(recovery)),
-        Finding(
-            f"n from which half of the instances are unique, d = {recovery['d'].iloc[0]}, where d + d(d-1)/4 is "
-            f"{statistical_dimension(float(recovery['d'].iloc[0])):g}",
-            laws(recovery),
-        ),
-        Finding("V* unique, and 2-means on each column right, with few points", few_points(sparse)),
     ]
 
 
@@ -366,67 +244,6 @@ def spiked(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("solution of")
 
 
-def spectrum(table: pd.DataFrame) -> pd.DataFrame:
-    """Compare the closed forms of the spectrum with exact expectations."""
-    simple = table.dropna(subset=["mu_2_paper"])
-    simple = simple[simple["beta"] > 1]
-    error = max((table["mu_1"] - table["mu_1_paper"]).abs().max(), (simple["mu_2"] - simple["mu_2_paper"]).abs().max())
-    ratio = simple["mu_1_bound"] / simple["mu_1"]
-    return one_row(
-        cases=len(table), any_eigenvalue=table["largest_error"].max(),
-        two_smallest=error, below_the_bound=int((simple["mu_1"] < simple["mu_1_bound"] - ROUNDING).sum()),
-        smallest_ratio=ratio.min(), largest_ratio=ratio.max(),
-    )  # fmt: skip
-
-
-def second_entry(table: pd.DataFrame) -> pd.DataFrame:
-    """Return where the bound on c_min holds, on either side of the condition of the convexity step."""
-    table = table.dropna(subset=["c_min"])
-    positive = (table["d"] + table["beta"] - 2) * table["m"] ** 2 > 1
-    holds = table["c_min"].abs() <= table["c_min_bound"] * (1 + ROUNDING)
-    columns = {
-        "cases": len,
-        "holds in": lambda t: int(t["holds"].sum()),
-        "largest |c_min|": lambda t: t["c_min"].abs().max(),
-    }
-    rows = table.assign(holds=holds, **{"condition": np.where(positive, "above 1", "at most 1")})
-    return tabulate(rows, ["condition"], columns)
-
-
-def hessian(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how often the empirical Hessian is close to its expectation, at three numbers of points."""
-    ratios = [table[f"ratio_{name}"].dropna() for name in ("chernoff", "a", "b")]
-    records = [
-        {"holds in": proportion_of(ratio >= 1 - DELTA), "mean ratio": mean_of(ratio), "instances": len(ratio)}
-        for ratio in ratios
-    ]
-    return pd.DataFrame(records, dtype=object).set_axis(pd.Index(HESSIAN_ROWS, name="points"))
-
-
-def equivalences(one_dimension: pd.DataFrame, family: pd.DataFrame) -> pd.DataFrame:
-    """Return the exceptions of two equivalences."""
-    clear = one_dimension[one_dimension["ambiguous"] == 0]
-    apart = (clear["agree"] != clear["optimal"]) | (clear["agree"] != clear["recovered"])
-    rows = {
-        "one dimension": (len(clear), clear["agree"].sum(), apart.sum()),
-        "diagonal": (len(family), family["independent"].sum(), (family["independent"] != family["diagonal"]).sum()),
-    }
-    columns = ["instances", "true", "exceptions"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("statement")
-
-
-def rank_two(table: pd.DataFrame) -> pd.DataFrame:
-    """Return whether the mixture of yy' and 11' solves the constrained relaxation, and what SCS returns."""
-    beyond = table[table["alpha_step"] > 0]
-    inside, outside = beyond[beyond["unique"] == 1], beyond[beyond["unique"] == 0]
-    return one_row(
-        instances=len(table), largest_value=format_upper(table["mixture_value"].max()),
-        rank_2=bool((beyond["mixture_rank"] == 2).all()),
-        unique=len(inside), distance_if_unique=inside["distance"].max(),
-        others=len(outside), distance_of_others=outside["distance"].min(),
-    )  # fmt: skip
-
-
 def solution_sizes(balanced: pd.DataFrame, rank_two: pd.DataFrame, many: pd.DataFrame) -> pd.DataFrame:
     """Return the number of points from which each set of solutions is the stated one, relative to the balanced one."""
     kinds = {"balanced": balanced}
@@ -464,16 +281,6 @@ def exponent_of(table: pd.DataFrame, seed: int) -> Interval:
     x = np.log(np.sort(table["d"].unique()).astype(float))
     slope = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
     return interval_of(float(np.log(found) @ slope), np.log(drawn) @ slope, units, groups)
-
-
-def imbalance_weight(table: pd.DataFrame) -> pd.DataFrame:
-    """Compare the best error at nu above 1 with that in (0, 1]."""
-    return one_row(
-        gain_beyond_1=mean_of(np.maximum(table["error"] - table["error_beyond"], 0.0)),
-        difference=mean_of(table["error_beyond"] - table["error"]),
-        lower_beyond_in=int((table["error_beyond"] < table["error"]).sum()), instances=len(table),
-        imbalance_at_1=table["imbalance_at_one"].mean(), imbalance_at_100=table["imbalance_beyond"].mean(),
-    )  # fmt: skip
 
 
 def procrustes(table: pd.DataFrame) -> pd.DataFrame:
@@ -517,32 +324,3 @@ def direction_alone(table: pd.DataFrame) -> pd.DataFrame:
         nonzeros=table[f"nonzeros_{k}"].median(), relaxation=relaxed, its_own_weight=relaxed_lam,
         planted_objective_lower_if_alone_fails=proportion_of(table.loc[table[f"alone_{k}"] == 0, f"missed_{k}"]),
     )  # fmt: skip
-
-
-def decision(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the margin with which uniqueness is decided."""
-    values = table["least_change"]
-    zero, positive = values[values <= UNIQUE], values[values > UNIQUE]
-    return one_row(values=len(values), largest_taken_as_0=zero.max(), smallest_taken_as_positive=positive.min())
-
-
-def laws(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the smallest n at which half of the instances are unique, for each law of the noise."""
-    rate = table.groupby(["law", "n"])["unique"].mean().unstack()
-    half: Mapping[str, Any] = {str(law): float(row.index[row.to_numpy() >= HALF].min()) for law, row in rate.iterrows()}
-    return pd.DataFrame([half])
-
-
-def few_points(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how few points make V* unique: if all |z| < 1, the multiplier of V >= 0 is positive at once."""
-    inside, edge = table[table["R"] < 1], table[table["R"] == 1]
-    records: dict[Any, dict[str, Interval]] = {
-        n: {
-            "unique, R = 0.9": proportion_of(inside[f"unique_{n}"]),
-            "unique, R = 1": proportion_of(edge[f"unique_{n}"]),
-            "2-means right": proportion_of(table[f"kmeans_{n}"] == 0.0),
-        }
-        for n in FEW_SPARSE
-    }
-    own = {"2-means right": proportion_of(table["kmeans_b"] == 0.0)}
-    return pd.DataFrame.from_dict({**records, "of 2 (b)": own}, orient="index").rename_axis("n")

@@ -1,37 +1,17 @@
-"""Sections 2.3, 5.1.3 and 5.4 numerically: label noise, and the weight of the imbalance."""
-
-import warnings
+"""Sections 5.3 and 5.4 numerically: labels from a mixture of several, and off the noiseless model."""
 
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.planted import make_sorted_labels
+from diffrac_cvx.points.linear_algebra import psd_factor
+from diffrac_cvx.rounding.many_labels import procrustes_iterates
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import statistical_dimension
 
-OPTIMAL, AMBIGUOUS = 1e-6, 1e-4  # excess of yy' over the certified bound: optimal below, not optimal above
 RANK = 1e-4  # eigenvalues of Y below this fraction of the largest count as 0
 NO_CLUSTERS = 1e6  # noise on y that hides the labels completely: spectrum and error of data without clusters
-NUS, BEYOND = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0), (1.5, 3.0, 10.0, 100.0)
-
-
-def measure_one_dimension(n: int, noise: float, replication: int) -> Row:
-    """Compare "yy' solves Eq. (8)", decided by the SDP, with "X and y agree in sign everywhere"."""
-    rng = np.random.default_rng([2017, 53, n, replication])
-    y = rng.permutation(make_sorted_labels(n, 0.0))
-    epsilon = noise * rng.standard_normal(n)
-    X = (y + epsilon - epsilon.mean())[:, None]
-    result = dc.solve(dc.penalized_nu(X, 1.0), "CLARABEL")
-    excess = 1 - float(X[:, 0] @ y) ** 2 / (n * float(np.sum(X**2))) - result.lower
-    return {
-        "agree": int(np.all(X[:, 0] * y > 0)),
-        "excess": excess,
-        "optimal": int(excess <= OPTIMAL),
-        "ambiguous": int(OPTIMAL < excess <= AMBIGUOUS),
-        "recovered": int(dc.metrics.clustering_error(y, dc.rounding.sign_leading(result.F)) == 0.0),
-        "gap": result.gap,
-    }
+STARTS, FEW_ROUNDS = 10, 10  # random rotations, and rounds that count as few
 
 
 def measure_perturbed(d: int, noise: float, replication: int) -> Row:
@@ -55,26 +35,35 @@ def signs(x: Array) -> Array:
     return np.where(x >= 0.0, 1.0, -1.0)
 
 
-def measure_imbalance_weight(imbalance: float, noise: float, replication: int) -> Row:
-    """Solve Eq. (8) for nu in [0, 1] and for nu > 1, and record the smallest error of each range.
+def measure_procrustes(k: int, replication: int) -> Row:
+    """Count the rounds in which the alternation of the lemma recovers the labels from a mixture of random weights.
 
-    The parameter of the relaxation is set without the check of its range; the bounds hold for any nu >= 0.
+    It starts from the eigenvectors of Y, and from random rotations.
     """
-    rng = np.random.default_rng([2017, 60, int(100 * imbalance), int(10 * noise), replication])
-    planted = dc.datasets.make_planted(28, 3, imbalance=imbalance, noise=noise, rng=rng)
-    relaxation = dc.penalized_nu(planted.X, 1.0)
-    errors, gaps, imbalances = {}, [], {}
-    with warnings.catch_warnings(action="ignore"):
-        for nu in (*NUS, *BEYOND):
-            relaxation.parameters["nu"].value = nu
-            result = dc.solve(relaxation, "CLARABEL")
-            errors[nu] = dc.metrics.clustering_error(planted.y, dc.rounding.sign_centered(result.F))
-            imbalances[nu] = dc.metrics.factor_imbalance(result.F)
-            gaps.append(result.gap)
+    rng = np.random.default_rng([2017, 64, k, replication])
+    truth = np.where(rng.random((100, k)) < 0.5, 1.0, -1.0)
+    M = np.column_stack([np.ones(100), truth]) * rng.dirichlet(np.ones(k + 1)) ** 0.5
+    F = psd_factor(M @ M.T)[:, : k + 1]
+    starts = [np.eye(k + 1), *(np.linalg.qr(rng.standard_normal((k + 1, k + 1)))[0] for _ in range(STARTS))]
+    rounds = [rounds_to_recover(F, R, truth) for R in starts]
+    found = dc.rounding.procrustes(F, k, rng=rng)
     return {
-        "error": min(errors[nu] for nu in NUS),
-        "error_beyond": min(errors[nu] for nu in BEYOND),
-        "imbalance_at_one": imbalances[1.0],
-        "imbalance_beyond": imbalances[BEYOND[-1]],
-        "gap": max(gaps),
+        "few_eigenvectors": int(rounds[0] <= FEW_ROUNDS),
+        "few_random": int(rounds[1] <= FEW_ROUNDS),
+        "few_best": int(min(rounds[1:]) <= FEW_ROUNDS),
+        "rounds": min(rounds[1:]) if np.isfinite(min(rounds[1:])) else np.nan,
+        "right": int(is_found(truth, found)),
     }
+
+
+def rounds_to_recover(F: Array, R: Array, truth: Array) -> float:
+    """Return the number of rounds from R to the true labels, infinity if they are never found."""
+    for count, fit in enumerate(procrustes_iterates(F, R), 1):
+        if is_found(truth, fit.signs[:, 1:]):
+            return count
+    return float("inf")
+
+
+def is_found(truth: Array, labels: Array) -> bool:
+    """Return whether every true label is among the found ones, up to sign."""
+    return bool(np.all(np.max(np.abs(labels.T @ truth), axis=0) == len(truth)))

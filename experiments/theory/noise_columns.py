@@ -8,7 +8,6 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets import planted
-from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import UNIQUE, least_diagonal_change, least_share, points_for_uniqueness
@@ -86,9 +85,9 @@ def scaled_law(law: str, m: float) -> Draw:
 
 
 def measure_recovery(law: str, n: int, replication: int) -> Row:
-    """Decide exactly whether yy' is the unique solution of a balanced noiseless instance; if not, examine three others.
+    """Decide exactly whether yy' is the unique solution of a balanced noiseless instance; if not, examine two others.
 
-    These are the solutions of CLARABEL (an interior point, as in the paper) and `low_rank`, and that of smallest v'Vv.
+    These are the solutions of CLARABEL (an interior point, as in the paper) and `low_rank`.
     """
     beta, draw = LAWS[law]
     rng = np.random.default_rng([2017, 51, list(LAWS).index(law), n, replication])
@@ -100,13 +99,10 @@ def measure_recovery(law: str, n: int, replication: int) -> Row:
         return row
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         interior, factored = dc.solve(dc.v_space(B), "CLARABEL"), dc.low_rank(B, tol=1e-8)
-    smallest, other = least_share(B)
     return row | {
         "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(interior.F),
         "right_interior": is_right(B, interior.V),
         "right_low_rank": is_right(B, factored.V),
-        "right_least": is_right(B, other),
-        "least_share": smallest,
     }
 
 
@@ -141,11 +137,5 @@ def measure_sample_size(law: str, d: int, m: float, replication: int) -> Row:
         "n_measured": found,
         "unique": int(found <= np.ceil(paper.small if small else paper.a)),
         "unique_b": int(unique_b),
-        **({"right_b": 1} if unique_b else describe_other(B[:at_b])),
+        "right_b": 1 if unique_b else is_right(B[:at_b], least_share(B[:at_b])[1]),
     }
-
-
-def describe_other(B: Array) -> Row:
-    """Return whether the solution of smallest v'Vv has the right principal eigenvector, and its eigenvalue ratio."""
-    _, V = least_share(B)
-    return {"right_b": is_right(B, V), "ratio_b": dc.metrics.eigenvalue_ratio(B @ psd_factor(V))}

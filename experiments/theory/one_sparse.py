@@ -17,8 +17,6 @@ from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.noise_columns import LAWS, balanced_points, bound_of, scaled_law
 
-FEW_POINTS = (4, 8)  # numbers of points far below the proposition's
-
 
 def is_only_sparse_solution(X: Array) -> bool:
     """Return whether V* is the unique solution for X = [y, Z] (centred here), y balanced, all |Z| at most 1 before."""
@@ -48,21 +46,13 @@ def measure_one_sparse(law: str, R: float, d: int, replication: int) -> Row:
     B = balanced_points(scaled_law(law, m), max(n_a, n_b), d, rng)
     row: Row = {"beta": beta, "m": m, "n_a": n_a, "n_b": n_b}
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
-        for n in FEW_POINTS:
-            row[f"unique_{n}"] = int(is_only_sparse_solution(B[:n]))
-            row[f"kmeans_{n}"] = dc.metrics.clustering_error(B[:n, 0], dc.baselines.best_single_column(B[:n]))
         for name, n in (("a", n_a), ("b", n_b)):
-            row |= measure_at(B[:n] - B[:n].mean(axis=0), B[:n, 0], name)
+            X = B[:n] - B[:n].mean(axis=0)
+            result = dc.low_rank(X, 1.0, dc.Penalty.l1(n**-0.5), tol=1e-6, working_set=False)
+            row |= {
+                f"unique_{name}": int(is_only_sparse_solution(X)),
+                f"error_{name}": dc.metrics.clustering_error(B[:n, 0], dc.rounding.kmeans_centered(result.F)),
+                f"eigenvalue_ratio_{name}": dc.metrics.eigenvalue_ratio(result.F),
+                f"gap_{name}": result.gap,
+            }
     return row
-
-
-def measure_at(X: Array, y: Array, name: str) -> Row:
-    """Return the results at one number of points, with its name as suffix."""
-    result = dc.low_rank(X, 1.0, dc.Penalty.l1(len(X) ** -0.5), tol=1e-6, working_set=False)
-    return {
-        f"unique_{name}": int(is_only_sparse_solution(X)),
-        f"error_{name}": dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F)),
-        f"eigenvalue_ratio_{name}": dc.metrics.eigenvalue_ratio(result.F),
-        f"kmeans_{name}": dc.metrics.clustering_error(y, dc.baselines.best_single_column(X)),
-        f"gap_{name}": result.gap,
-    }

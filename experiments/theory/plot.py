@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import scipy.stats
 from matplotlib.axes import Axes
 
 from experiments.harness.intervals import mean_of, median_of, proportion_of
@@ -17,7 +16,6 @@ from experiments.harness.tables import split_parts
 from experiments.theory.findings import of_the_proposition, recovery_of
 from experiments.theory.label_recovery import NO_CLUSTERS
 from experiments.theory.sparse_direction import GRID
-from experiments.theory.spectrum import closed_form
 
 SHADES = ("#440154", "#31688e", "#35b779", "#8fa01d", "#c26a0a", "#b2182b")
 LINES: list[dict[str, Any]] = [
@@ -48,16 +46,13 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one panel for each statement that has a curve."""
     part = split_parts(table)
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0, "axes.labelsize": 7, "axes.titlesize": 7}):
-        figure, axes = plt.subplots(3, 3, figsize=(PAGE, 6.6))
-        draw_spectrum(axes[0, 0], part["spectrum"])
-        draw_kurtosis(axes[0, 1], part["recovery"])
-        draw_asked(axes[0, 2], part["sample size"])
-        draw_one_dimension(axes[1, 0], part["one dimension"])
-        draw_thresholds(axes[1, 1], part["balanced"], part["rank two"], part["many labels"])
-        draw_family(axes[1, 2], part["family"])
-        draw_procrustes(axes[2, 0], part["procrustes"])
-        draw_perturbed(axes[2, 1], part["perturbed"])
-        draw_sparse_direction(axes[2, 2], part["sparse direction"])
+        figure, axes = plt.subplots(2, 3, figsize=(PAGE, 4.5))
+        draw_kurtosis(axes[0, 0], part["recovery"])
+        draw_asked(axes[0, 1], part["sample size"])
+        draw_thresholds(axes[0, 2], part["balanced"], part["rank two"], part["many labels"])
+        draw_procrustes(axes[1, 0], part["procrustes"])
+        draw_perturbed(axes[1, 1], part["perturbed"])
+        draw_sparse_direction(axes[1, 2], part["sparse direction"])
         save(figure, stem)
 
 
@@ -75,27 +70,13 @@ def finish(ax: Axes, words: Sequence[str], ticks: Sequence[int] = (), ylim: Any 
     ax.legend(**SMALL_LEGEND, **legend)
 
 
-def draw_spectrum(ax: Axes, table: pd.DataFrame) -> None:
-    """Smallest two eigenvalues of E T_x over the kurtosis: exact expectation and closed form."""
-    table = table[(table["m"] == 1.0) & (table["beta"] > 1.0)]
-    d = int(table["d"].max())
-    table = table[table["d"] == d]
-    betas = np.geomspace(1.1, 40, 200)
-    for k, (color, marker) in enumerate(((SECONDARY, "o"), (ACCENT, "^"))):
-        ax.plot(betas, [closed_form(d, 1.0, beta)[k] for beta in betas], color=color, label=rf"$\mu_{k + 1}$")
-        ax.plot(table["beta"], table[f"mu_{k + 1}"], color=color, marker=marker, ls="none", ms=4, mfc="none")
-    ax.set_yscale("log")
-    words = rf"(a) spectrum, $d = {d}$, $m = 1$", r"kurtosis $\beta$", r"eigenvalue of $\mathbb{E}\, T_x$ (log scale)"
-    finish(ax, words, [1, 3, 10, 30], loc="lower right")
-
-
 def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
     """Proportion of instances with a unique solution over n, for several kurtoses."""
     laws = [law for law in table["law"].unique() if law.startswith("three-point")]
     for law, line in zip(laws, LINES, strict=False):
         mine = table[table["law"] == law]
         with_changing_proportions(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
-    words = rf"(b) kurtosis $\beta$ of the noise, $d = {table['d'].iloc[0]}$", "$n$", "proportion with one solution"
+    words = rf"(a) kurtosis $\beta$ of the noise, $d = {table['d'].iloc[0]}$", "$n$", "proportion with one solution"
     finish(ax, words, [10, 30, 100, 300], (-0.03, 1.03), loc="upper left", bbox_to_anchor=(-0.02, 1.0))
 
 
@@ -109,20 +90,7 @@ def draw_asked(ax: Axes, table: pd.DataFrame) -> None:
     top = float(table[["n_paper", "n_paper_b"]].max().max()) * 1.3
     ax.plot([3, top], [3, top], color=GRAY, lw=0.7)
     ax.set(xscale="log", yscale="log")
-    finish(ax, ("(c) Proposition 1", "$n$ required (log scale)", "$n$ needed (log scale)"), loc="upper left")
-
-
-def draw_one_dimension(ax: Axes, table: pd.DataFrame) -> None:
-    """Proportion of recovered labels over the noise, with the probability that all signs agree."""
-    noise = np.linspace(0.2, 1.0, 100)
-    for (n, mine), line in zip(table.groupby("n"), DISTINCT_LINES, strict=False):
-        proportions = mine.groupby("noise")["recovered"].apply(proportion_of)
-        value = [proportion.value for proportion in proportions]
-        ax.errorbar(proportions.index, value, whiskers_of(proportions), elinewidth=0.6, mfc="none", **line, **POINTS)
-        curve = scipy.stats.norm.cdf(1 / (noise * (1 - 1 / float(str(n))) ** 0.5)) ** float(str(n))
-        ax.plot(noise, curve, color=line["color"], label=f"$n = {n}$")
-    words = "(d) one dimension", r"noise $\sigma$ on $y$", "proportion with $y$ recovered"
-    finish(ax, words, ylim=(-0.03, 1.03), loc="lower left", bbox_to_anchor=(0.0, 0.05))
+    finish(ax, ("(b) Proposition 1", "$n$ required (log scale)", "$n$ needed (log scale)"), loc="upper left")
 
 
 def draw_thresholds(ax: Axes, balanced: pd.DataFrame, two: pd.DataFrame, many: pd.DataFrame) -> None:
@@ -137,17 +105,8 @@ def draw_thresholds(ax: Axes, balanced: pd.DataFrame, two: pd.DataFrame, many: p
         value = [mean.value for mean in found]
         ax.errorbar(found.index, value, whiskers_of(found), elinewidth=0.7, label=label, **line, **POINTS)
     ax.set_xlim(0, top)
-    words = "(e) planted solutions only", "statistical dimension", "smallest $n$ (mean)"
+    words = "(c) planted solutions only", "statistical dimension", "smallest $n$ (mean)"
     finish(ax, words, ylim=(0, 1.25 * top), loc="upper left", ncols=2, columnspacing=0.6)
-
-
-def draw_family(ax: Axes, table: pd.DataFrame) -> None:
-    """Probability that the family of random labels is independent, over n."""
-    for (k, mine), line in zip(table.groupby("k"), LINES, strict=False):
-        with_changing_proportions(ax, mine, "n", "diagonal", label=f"$k = {k}$", **line)
-        ax.axvline(mine["members"].iloc[0], color=line["color"], lw=0.6, ls=":")
-    words = "(f) random labels", "$n$; dotted: family size", "proportion with diagonal $A$ only"
-    finish(ax, words, [3, 10, 30], loc="center right", bbox_to_anchor=(1.04, 0.4))
 
 
 def draw_procrustes(ax: Axes, table: pd.DataFrame) -> None:
@@ -155,7 +114,7 @@ def draw_procrustes(ax: Axes, table: pd.DataFrame) -> None:
     kinds = {"random": "one rotation", "eigenvectors": "eigenvectors", "best": "best of ten rotations"}
     for (column, label), line in zip(kinds.items(), DISTINCT_LINES, strict=True):
         with_shares(ax, table, "k", f"few_{column}", label=label, **line)
-    finish(ax, ("(g) alternation", "labels $k$", "recovered in 10 rounds"), ylim=(-0.03, 1.03), loc="lower left")
+    finish(ax, ("(d) alternation", "labels $k$", "recovered in 10 rounds"), ylim=(-0.03, 1.03), loc="lower left")
 
 
 def draw_perturbed(ax: Axes, table: pd.DataFrame) -> None:
@@ -169,7 +128,7 @@ def draw_perturbed(ax: Axes, table: pd.DataFrame) -> None:
     ax.plot([], [], color=GRAY, ls="-", label="ratio of eigenvalues")
     ax.plot([], [], color=GRAY, ls=":", label="error")
     ax.set_yticks(np.linspace(0.0, 1.0, 6))
-    words = "(h) off the model", r"noise $\sigma$ on $y$", "median ratio, mean error"
+    words = "(e) off the model", r"noise $\sigma$ on $y$", "median ratio, mean error"
     finish(ax, words, ylim=(-0.03, 1.38), loc="upper left", ncols=2, columnspacing=0.6)
 
 
@@ -182,5 +141,5 @@ def draw_sparse_direction(ax: Axes, table: pd.DataFrame) -> None:
     for method, label, color, marker in kinds:
         column = f"{method}_{GRID.index(recovery_of(table, method)[0])}"
         with_shares(ax, table, "n", column, color=color, marker=marker, label=label)
-    words = f"(i) sparse directions, $d = {table['d'].iloc[0]}$", "$n$", "proportion recovered"
+    words = f"(f) sparse directions, $d = {table['d'].iloc[0]}$", "$n$", "proportion recovered"
     finish(ax, words, sorted(set(table["n"])), (-0.03, 1.28), loc="upper left")

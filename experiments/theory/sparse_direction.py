@@ -73,7 +73,6 @@ def measure_sparse_direction(sparsity: int, d: int, n: int, replication: int) ->
             result = dc.low_rank(planted.X, 1.0, dc.Penalty.l1(lam), tol=1e-4, working_set=False)
         row |= {
             f"alone_{k}": is_recovered(planted.y, best.y),
-            f"alone_single_{k}": float(np.mean([is_recovered(planted.y, run.y) for run in runs])),
             f"missed_{k}": int(objective_of(planted.X, planted.y, v, lam) < best.objective - 1e-9),
             f"nonzeros_{k}": int(np.sum(np.abs(best.v) > NONZERO * np.abs(best.v).max())),
             f"relaxed_{k}": is_recovered(planted.y, dc.rounding.kmeans_centered(result.F)),

@@ -4,8 +4,7 @@ import pandas as pd
 
 from experiments.harness.findings import Finding, Rule, one_row
 from experiments.harness.intervals import Interval, mean_of
-from experiments.two_class.cells import PUBLISHED_MOST, SEARCHED, STOPS, WIDER_READINGS
-from experiments.two_class.chance import best_of_random
+from experiments.two_class.cells import PUBLISHED_MOST, STOPS
 from experiments.two_class.readings import MAIN, PUBLISHED, READINGS
 from experiments.two_class.table import (
     BASELINES,
@@ -16,7 +15,6 @@ from experiments.two_class.table import (
     Protocol,
     by_protocol,
     by_reading,
-    distance_by_reading,
     expected_best,
     figures_met,
     is_same,
@@ -30,12 +28,9 @@ from experiments.two_class.table import (
 TITLE = "Table 1: two-class data"
 ABOUT = (
     "Nine sets, the best setting of the paper's grid by the true labels, as in the paper. (a) At the optimum: columns "
-    "of variance "
-    "one, a and c the weights of Gamma (section 3 read literally). (b) The sparse column at the optimum in each "
-    "reading of the "
-    "scale, (c) by the paper's algorithm, stopped by its own rule and before. Grey bands: what counts as the paper's "
-    "figure. [The "
-    "tables](../figures/two_class.md) have reference values, other readings, and settings chosen without labels."
+    "of variance one, a and c the weights of Gamma (section 3 read literally). (b) The sparse column at the optimum in "
+    "each reading of the scale, (c) by the paper's algorithm, stopped by its own rule and before. Grey bands: what "
+    "counts as the paper's figure. [The tables](../figures/two_class.md) have reference values and other readings."
 )
 LITERAL = Protocol(MAIN, STOPS[0], early=False)  # section 3 and the paper's stopping rule, as printed
 ROUNDED = 0.005  # the paper's means have two decimal places
@@ -43,12 +38,9 @@ HIGH = 0.5  # smallest error that is called high
 LEAST_SETS = 4  # fewest sets for a statement about many sets
 FIGURE_RULE = (
     "vacuous if a single cluster reaches the paper's sparse figure; otherwise agrees if the relaxed figures, by the "
-    "paper's "
-    f"algorithm in section 3 read literally, are within {100 * SAME:g} % of wrong points of the paper's, (1 - sqrt(1 "
-    "- e))/2 at "
-    "error e, and the baselines' means, up to rounding, within 95 % of our means of ten; in part if the sparse figure "
-    "is "
-    "there, or is reached in another reading"
+    f"paper's algorithm in section 3 read literally, are within {100 * SAME:g} % of wrong points of the paper's, (1 - "
+    "sqrt(1 - e))/2 at error e, and the baselines' means, up to rounding, within 95 % of our means of ten; in part if "
+    "the sparse figure is there, or is reached in another reading"
 )
 
 
@@ -77,8 +69,7 @@ FIGURES = tuple(map(figure_rule, PAPER))
 SPARSITY = Rule(
     "table1-sparsity",
     "agrees if the intervals of the mean gain are above 0 against all three rivals, both at the optimum and by the "
-    "paper's "
-    f"algorithm; in part if in one of them; not tested with fewer than {LEAST_SETS} sets",
+    f"paper's algorithm; in part if in one of them; not tested with fewer than {LEAST_SETS} sets",
     lambda t: all(gain.low > 0 for gain in t["mean gain"]),
     lambda t: any(all(gain.low > 0 for gain in rows["mean gain"]) for _, rows in t.groupby(level=0)),
     tested=lambda t: len(t) > 0 and t["sets"].min() >= LEAST_SETS,
@@ -86,10 +77,8 @@ SPARSITY = Rule(
 HIGH_ERRORS = Rule(
     "table1-high",
     f"agrees if the sparse error is above {HIGH:g} on more than half of the sets, and on each of these some labels "
-    "found have a "
-    "larger squared correlation with a direction, Eq. (2), than the classes; in part if only the first holds; not "
-    "tested with "
-    f"fewer than {LEAST_SETS} sets",
+    "found have a larger squared correlation with a direction, Eq. (2), than the classes; in part if only the first "
+    f"holds; not tested with fewer than {LEAST_SETS} sets",
     lambda t: (t["high"] > t["sets"] / 2).all() and (t["with better clusterings"] == t["high"]).all(),
     lambda t: (t["high"] > t["sets"] / 2).all(),
     tested=lambda t: (t["sets"] >= LEAST_SETS).all(),
@@ -107,13 +96,11 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             shown,
             [rule for rule in FIGURES if rule.statement.removeprefix("table1-") in shown.index],
             "'Other readings' counts those that reach the sparse figure; 'below one cluster' is the fraction by which "
-            "the best "
-            "sparse setting lowers the value of Y = 11'.",
+            "the best sparse setting lowers the value of Y = 11'.",
         ),
         Finding(
             "Mean gain in error of the sparse settings over the sets, each method with its expected best by the true "
-            "labels from "
-            "equally many settings or runs",
+            "labels from equally many settings or runs",
             sparsity_gains(table),
             [SPARSITY],
         ),
@@ -123,8 +110,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             [HIGH_ERRORS],
         ),
         papers_protocol(table),
-        other_readings(table),
-        *wider_search(table),
     ]
 
 
@@ -210,34 +195,3 @@ def papers_protocol(table: pd.DataFrame) -> Finding:
         "are those of "
         "an iterate stopped by the limit, or by an absolute gap that exceeds the value at small nu.",
     )
-
-
-def other_readings(table: pd.DataFrame) -> Finding:
-    """Return the distance of each reading of scale and penalty from the paper's figures."""
-    distance = distance_by_reading(table).sort_values()
-    return Finding(
-        "Mean distance of the two relaxed columns at the optimum from the paper's, in fractions of wrong points, over "
-        f"{len(by_reading(table).dropna())} sets",
-        distance.to_frame("distance").rename_axis("reading"),
-        comment="The readings are explained with [the tables](../figures/two_class.md).",
-    )
-
-
-def wider_search(table: pd.DataFrame) -> list[Finding]:
-    """Return what a wider search finds on one set, compared with random partitions."""
-    tried = pd.concat([settings(table, reading, "search") for reading in WIDER_READINGS])
-    if tried.empty:
-        return []
-    tried = tried[tried["split"]]
-    facts = table[(table["data_set"] == SEARCHED) & (table["method"] == "facts")].iloc[0]
-    sizes = (tried["size_of_smaller"] * facts["n"]).round().astype(int).tolist()
-    chance = best_of_random(int(facts["n"]), int(facts["positive"]), sizes, float(tried["error"].min()))
-    return [
-        Finding(
-            f"{SEARCHED.capitalize()}, where the paper has {PAPER[SEARCHED][0]:.2f}: smallest error of a wider search",
-            one_row(
-                settings=len(tried), **tried.groupby("reading")["error"].min().to_dict(),
-                random_partitions=chance.expected, probability_of_the_smallest=chance.probability,
-            ),
-        )
-    ]  # fmt: skip

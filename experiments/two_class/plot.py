@@ -1,7 +1,8 @@
 """Draw Table 1 from its measurements."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,7 +19,6 @@ from experiments.two_class.table import (
     by_protocol,
     by_reading,
     fraction_wrong,
-    latex,
     markdown,
     settings,
     summary,
@@ -36,17 +36,34 @@ LEGEND = (  # in columns of three
 COLORS = dict(zip(READINGS, (ACCENT, SECONDARY, GREEN, GOLD, PURPLE, GRAY, TEAL), strict=True))
 
 
+class Line(NamedTuple):
+    """The sparse errors of a reading, one for each data set; filled marks are those of the paper's own rule."""
+
+    errors: pd.Series
+    reading: str
+    label: str | None
+    filled: bool = False
+
+
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Write the tables in Markdown and LaTeX, and draw the figures with the paper's and those of each reading."""
-    tables = tables_of(table)
-    write_text(stem.with_suffix(".md"), markdown(tables))
-    write_text(stem.with_suffix(".tex"), latex(tables))
+    """Write the tables, and draw the figures with the paper's and those of each reading."""
+    write_text(stem.with_suffix(".md"), markdown(tables_of(table)))
     rows = telling_first(summary(table))
     with plt.rc_context(STYLE):
         figure, (errors, readings, protocols) = plt.subplots(3, 1, figsize=(PAGE, 7.6), height_ratios=(3, 2, 2))
         draw_errors(errors, rows, table)
-        draw_readings(readings, rows, table)
-        draw_protocols(protocols, rows, table)
+        optimum, published = by_reading(table), by_protocol(table)
+        titles = {reading: f"{reading} (main)" if reading == MAIN else reading for reading in READINGS}
+        draw_differences(readings, rows, [Line(optimum[r, "sparse"], r, title) for r, title in titles.items()])
+        ends = [(r, early) for r in PUBLISHED for early in (True, False)]
+        protocol = {end: str(Protocol(end[0], STOPS[0], early=end[1])) for end in ends}
+        draw_differences(
+            protocols,
+            rows,
+            [Line(published[protocol[r, early], "sparse"], r, r if early else None, not early) for r, early in ends],
+        )
+        for face, label in (("none", f"{EARLY} iterations"), ("black", f"gap {STOPS[0]:g} or {PUBLISHED_MOST}")):
+            protocols.plot([], [], "s", color="black", ms=4, mfc=face, label=label)
         for ax, title in ((errors, "(a)"), (readings, "(b) optimum"), (protocols, "(c) paper's protocol")):
             ax.set_xticks(np.arange(len(rows)), [name.replace("_", "\n") for name in rows["data_set"]])
             ax.set_xlim(-0.5, len(rows) - 0.5)
@@ -94,52 +111,15 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     ax.set(ylabel="clustering error", ylim=(-0.03, 1.05))
 
 
-def draw_readings(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
-    """Draw the sparse column of each reading minus the paper's, in fractions of wrong points."""
-    found = by_reading(table)
-    shifts = np.linspace(-0.36, 0.36, len(READINGS))
-    for shift, reading in zip(shifts, READINGS, strict=True):
-        label = f"{reading} (main)" if reading == MAIN else reading
-        draw_differences(ax, rows, found[(reading, "sparse")], shift, reading, label)
+def draw_differences(ax: Axes, rows: pd.DataFrame, lines: Sequence[Line]) -> None:
+    """Draw fractions of wrong points minus the paper's, side by side; a small mark at the floor if there is none."""
+    paper = rows["paper sparse"].map(fraction_wrong).to_numpy(float)
+    for shift, line in zip(np.linspace(-0.38, 0.38, len(lines)), lines, strict=True):
+        more = 100 * (line.errors[rows["data_set"]].map(fraction_wrong).to_numpy(float) - paper)
+        place, color, marker = np.arange(len(rows)) + shift, COLORS[line.reading], MARKERS[line.reading]
+        face = color if line.filled else "none"
+        ax.plot(place, more, marker, color=color, ms=4, mfc=face, label=line.label)
+        blank = place[np.isnan(more)]
+        ax.plot(blank, np.full(len(blank), FLOOR), marker, color=color, ms=2.5, mfc="none", alpha=0.6)
     ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
     ax.set(ylabel="wrong points, ours\nminus the paper's (%)")
-
-
-def draw_protocols(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
-    """Draw the same for the labels of the paper's algorithm, filled if it met its own rule at the larger gap."""
-    found = by_protocol(table)
-    shifts = iter(np.linspace(-0.4, 0.4, 2 * len(PUBLISHED)))
-    for reading in PUBLISHED:
-        for early in (True, False):
-            protocol = Protocol(reading, STOPS[0], early)
-            column = found[(str(protocol), "sparse")]
-            draw_differences(ax, rows, column, next(shifts), reading, reading if early else None, filled=not early)
-    for early in (True, False):
-        label = f"{EARLY} iterations" if early else f"gap {STOPS[0]:g} or {PUBLISHED_MOST}"
-        ax.plot([], [], "s", color="black", ms=4, mfc="none" if early else "black", label=label)
-    ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
-    ax.set(ylabel="wrong points, ours\nminus the paper's (%)")
-
-
-def draw_differences(
-    ax: Axes,
-    rows: pd.DataFrame,
-    errors: pd.Series,
-    shift: float,
-    reading: str,
-    label: str | None,
-    *,
-    filled: bool = False,
-) -> None:
-    """Draw the fractions of wrong points minus the paper's; a small mark at the floor if there is none."""
-    more = [
-        100 * (fraction_wrong(errors[row["data_set"]]) - fraction_wrong(row["paper sparse"]))
-        if np.isfinite(errors[row["data_set"]])
-        else np.nan
-        for _, row in rows.iterrows()
-    ]
-    place, color = np.arange(len(rows)) + shift, COLORS[reading]
-    face = color if filled else "none"
-    ax.plot(place, more, MARKERS[reading], color=color, ms=4, mfc=face, label=label)
-    blank = place[np.isnan(more)]
-    ax.plot(blank, np.full(len(blank), FLOOR), MARKERS[reading], color=color, ms=2.5, mfc="none", alpha=0.6)

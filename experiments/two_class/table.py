@@ -10,10 +10,8 @@ from scipy.special import gammaln
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison.table import ReportTable
-from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.typing import Array
 from experiments.two_class.cells import EARLY, PUBLISHED_MOST, RELATIVE, STOPS
-from experiments.two_class.chance import best_of_random
 from experiments.two_class.readings import MAIN, PUBLISHED, READINGS
 
 
@@ -27,12 +25,6 @@ class Spread(NamedTuple):
         return f"{self.mean:.2f} ± {self.deviation:.2f}"
 
 
-CHOICES = {  # a criterion that needs no labels: its best value selects the setting
-    "smallest label gap": ("label_gap", True),
-    "largest correlation": ("correlation", False),
-    "smallest eigenvalue ratio": ("eigenvalue_ratio", True),
-    "largest stability": ("stability", False),
-}
 RELAXED, BASELINES = ("sparse", "non-sparse"), ("alternating", "k-means")
 PAPER_COLUMNS = (*RELAXED, *BASELINES)
 PAPER = {
@@ -47,7 +39,6 @@ PAPER = {
     "w1a": (0.11, 0.11, Spread(0.92, 0.08), Spread(0.16, 0.06)),
 }
 SAME = 0.025  # of the points: errors whose fractions of wrong points differ by at most this count as equal
-CLOSE_ERROR = 0.05  # distance to the best error within which a choice without labels counts as good
 LEAST_SHARE = 0.01  # smallest fraction of the points that counts as a cluster
 PAPERS_RUNS, DRAWS = 10, 4000
 
@@ -57,28 +48,23 @@ def fraction_wrong(error: float) -> float:
     return float(0.5 * (1.0 - max(1.0 - error, 0.0) ** 0.5))
 
 
-def settings(table: pd.DataFrame, reading: str = MAIN, method: str = "relaxation") -> pd.DataFrame:
+def settings(table: pd.DataFrame, reading: str = MAIN) -> pd.DataFrame:
     """Return the solved settings of a reading, with flags for each.
 
     ``trivial``: the value is nu up to the certified gap, so Y = 11' is equally good and the labels are arbitrary.
-    ``split``: not trivial, and the smaller cluster has at least `LEAST_SHARE` of the points.  ``counted``: the error if
-    constant labellings count, that of one cluster for trivial settings.  ``solved``: the gap is at most `RELATIVE` of the
-    value.
+    ``split``: not trivial, and the smaller cluster has at least `LEAST_SHARE` of the points.  ``solved``: the gap is at
+    most `RELATIVE` of the value.
     """
-    solved = table[(table["method"] == method) & (table["reading"] == reading)].copy()
-    constant = table[table["method"] == "facts"].set_index("data_set")["constant_error"]
+    solved = table[(table["method"] == "relaxation") & (table["reading"] == reading)].copy()
     solved["trivial"] = solved["nu"] - solved["value"] <= solved["gap"]
     solved["split"] = ~solved["trivial"] & (solved["size_of_smaller"] >= LEAST_SHARE)
-    solved["counted"] = solved["error"].mask(solved["trivial"], solved["data_set"].map(constant))
-    solved["relative gap"] = solved["gap"] / solved["value"]
-    solved["solved"] = solved["relative gap"] <= RELATIVE * (1 + 1e-6)
+    solved["solved"] = solved["gap"] / solved["value"] <= RELATIVE * (1 + 1e-6)
     return solved
 
 
-def best_of(solved: pd.DataFrame, column: str) -> tuple[float, float]:
+def best_of(solved: pd.DataFrame) -> tuple[float, float]:
     """Return the smallest error of the sparse and of the non-sparse settings; NaN if there are none."""
-    errors = [solved.loc[mine, column] for mine in (solved["c"] > 0, solved["c"] == 0)]
-    return errors[0].min(), errors[1].min()
+    return solved.loc[solved["c"] > 0, "error"].min(), solved.loc[solved["c"] == 0, "error"].min()
 
 
 class Protocol(NamedTuple):
@@ -119,10 +105,7 @@ def by_protocol(table: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in dc.datasets.names() if name in set(table["data_set"])]
     columns = pd.MultiIndex.from_tuples([(str(protocol), column) for protocol in PROTOCOLS for column in RELAXED])
     runs = {str(protocol): runs_in(table, protocol) for protocol in PROTOCOLS}
-    rows = [
-        [figure for mine in runs.values() for figure in best_of(mine[mine["data_set"] == name], "error")]
-        for name in names
-    ]
+    rows = [[figure for mine in runs.values() for figure in best_of(mine[mine["data_set"] == name])] for name in names]
     return pd.DataFrame(rows, index=names, columns=columns, dtype=float)
 
 
@@ -186,136 +169,61 @@ def row_of(name: str, table: pd.DataFrame) -> dict[str, object]:
     facts = table[table["method"] == "facts"].iloc[0]
     solved = settings(table)
     split = solved[solved["split"]]
-    sparse, dense = best_of(split, "error")
-    counted_sparse, counted_dense = best_of(solved, "counted")
+    sparse, dense = best_of(split)
     row: dict[str, object] = {
         "data_set": name,
         "n": int(facts["n"]),
         "d": int(facts["d"]),
         "sparse": sparse,
         "non-sparse": dense,
-        "sparse counted": counted_sparse,
-        "non-sparse counted": counted_dense,
         **{f"paper {column}": figure for column, figure in zip(PAPER_COLUMNS, PAPER[name], strict=True)},
         "constant": facts["constant_error"],
         "supervised": facts["supervised_error"],
         "class correlation": facts["class_correlation"],
         "found correlation": split["correlation"].max(),
         "n over needed": facts["n"] / facts["points_needed"],
-        "value": facts["value"],
-        "effective rank": facts["effective_rank"],
         "two-valued": int(facts["two_valued"]),
         "settings": len(solved),
         "trivial": int(solved["trivial"].sum()),
         "one cluster": int((~solved["trivial"] & ~solved["split"]).sum()),
         "not solved": int((~solved["solved"]).sum()),
-        "largest gap": solved["gap"].max(),
-        "largest relative gap": solved["relative gap"].max(),
-        **baselines_of(table),
-        **found_with_labels(split, facts),
+        "below one cluster": float("nan"),
     }
-    for column, mine in (("sparse", split["c"] > 0), ("non-sparse", split["c"] == 0)):
-        row[f"{column} solved"] = bool(mine.any() and split.loc[split.loc[mine, "error"].idxmin(), "solved"])
-    for choice, (column, least) in CHOICES.items():
-        known = split[split[column].notna()]
-        setting = None if known.empty else known[column].idxmin() if least else known[column].idxmax()
-        row[choice] = float("nan") if setting is None else split.loc[setting, "error"]
-    return row
-
-
-def baselines_of(table: pd.DataFrame) -> dict[str, object]:
-    """Return mean, standard deviation and range of means of ten of each baseline, and K-means without whitening."""
-    row: dict[str, object] = {}
     for method in BASELINES:
         errors = runs_of(table, method)
         low, high = means_of_ten(errors)
         row |= {method: Spread(errors.mean(), errors.std(ddof=1)), f"{method} low": low, f"{method} high": high}
-    plain = runs_of(table, "k-means, not whitened")
-    return {**row, "k-means, not whitened": Spread(plain.mean(), plain.std(ddof=1))}
+    for column, mine in (("sparse", split[split["c"] > 0]), ("non-sparse", split[split["c"] == 0])):
+        row[f"{column} solved"] = False
+        if len(mine):
+            best = mine.loc[mine["error"].idxmin()]
+            row[f"{column} solved"] = bool(best["solved"])
+            if column == "sparse":
+                row["below one cluster"] = 1.0 - best["value"] / best["nu"]
+    return row
 
 
-def found_with_labels(split: pd.DataFrame, facts: pd.Series) -> dict[str, object]:
-    """Return the sparse setting with the smallest error, and the result of as many random partitions."""
-    sparse = split[split["c"] > 0]
-    if sparse.empty:
-        nothing = (
-            "rand",
-            "information",
-            "label gap",
-            "smaller cluster",
-            "chance",
-            "chance probability",
-            "below one cluster",
-        )
-        return {"setting": "none", **dict.fromkeys(nothing, float("nan"))}
-    best = sparse.loc[sparse["error"].idxmin()]
-    sizes = (sparse["size_of_smaller"] * facts["n"]).round().astype(int).tolist()
-    chance = best_of_random(int(facts["n"]), int(facts["positive"]), sizes, float(best["error"]))
-    return {
-        "setting": f"a = {best['a']:g}, c = {best['c']:g}, nu = {best['nu']:g}",
-        "rand": best["rand"],
-        "information": best["information"],
-        "label gap": best["label_gap"],
-        "smaller cluster": best["size_of_smaller"],
-        "chance": chance.expected,
-        "chance probability": chance.probability,
-        "below one cluster": 1.0 - best["value"] / best["nu"],
-    }
-
-
-def by_reading(table: pd.DataFrame, column: str = "error") -> pd.DataFrame:
-    """Return the two relaxed columns of each reading, one row per data set: columns are (reading, column).
-
-    ``error`` uses the settings that find a clustering, ``counted`` all of them.
-    """
+def by_reading(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the two relaxed columns of each reading, one row per data set: columns are (reading, column)."""
     names = [name for name in dc.datasets.names() if name in set(table["data_set"])]
     rows = []
     for name in names:
-        row: list[float] = []
-        for reading in READINGS:
-            solved = settings(table[table["data_set"] == name], reading)
-            row += best_of(solved[solved["split"]] if column == "error" else solved, column)
-        rows.append(row)
+        solved = [settings(table[table["data_set"] == name], reading) for reading in READINGS]
+        rows.append([figure for one in solved for figure in best_of(one[one["split"]])])
     return pd.DataFrame(rows, index=names, columns=pd.MultiIndex.from_product([READINGS, RELAXED]))
 
 
-def distance_by_reading(table: pd.DataFrame) -> pd.Series:
-    """Return the mean distance of each reading's figures to the paper's, in fractions of the points.
-
-    The mean is over the two relaxed columns and the sets on which every reading was solved and finds a clustering.
-    """
-    found = by_reading(table).dropna()
-    theirs = pd.DataFrame([PAPER[str(name)][:2] for name in found.index], index=found.index, columns=list(RELAXED))
-    wrong = theirs.map(fraction_wrong)
-    distances = {reading: (found[reading].map(fraction_wrong) - wrong).abs().to_numpy() for reading in READINGS}
-    return pd.Series(
-        {reading: distance.mean() if len(found) else float("nan") for reading, distance in distances.items()}
-    )
-
-
 Titled = tuple[str, str, ReportTable]  # title, caption and table
-PROVED = ("value", "label gap")  # columns rounded up
 RESULTS = {
     "data_set": "data", "n": "n", "d": "d", "paper": "paper", "exact": "optimum, clusterings only",
     "protocol": "paper's protocol", "constant": "one cluster",
     "alternating": "alternating", "paper alternating": "(paper)", "k-means": "k-means, whitened",
     "paper k-means": "(paper)",
 }  # fmt: skip
-COUNTED = {
-    "data_set": "data", "sparse": "sparse", "sparse counted": "sparse, constants counted", "paper sparse": "(paper)",
-    "non-sparse": "non-sparse", "non-sparse counted": "non-sparse, constants counted", "paper non-sparse": "(paper)",
-    "constant": "one cluster", "settings": "settings", "trivial": "trivial", "one cluster": "no split",
-    "not solved": "gap above 1e-4",
-}  # fmt: skip
 FRAME = {
     "data_set": "data", "supervised": "supervised", "class correlation": "corr. of classes",
-    "found correlation": "corr. found", "chance": "random partitions", "chance probability": "probability", "rand": "ARI",
-    "information": "NMI", "smaller cluster": "smaller cluster", "label gap": "label gap", "n over needed": "n / needed",
-    "value": "value", "effective rank": "eff. rank", "two-valued": "two-valued",
-}  # fmt: skip
-BLIND = {
-    "data_set": "data", "sparse": "best by labels", **{name: name for name in CHOICES},
-    "k-means, not whitened": "k-means, not whitened",
+    "found correlation": "corr. found", "n over needed": "n / needed", "two-valued": "two-valued",
+    "settings": "settings", "trivial": "trivial", "one cluster": "no split", "not solved": "gap above 1e-4",
 }  # fmt: skip
 BY_READING = {"data_set": "data", **{reading: reading for reading in READINGS}, "paper": "paper"}
 
@@ -331,28 +239,20 @@ CAPTIONS = {
         "cluster': the error of a constant label; if it equals the paper's figure, that figure does not assess the "
         "method. 'alternating' and 'k-means, whitened': mean and standard deviation of 50 runs, the paper's of ten.",
     ),
-    "Constant labellings": (
-        COUNTED,
-        "The same with and without settings that find no clustering. 'trivial': the value is nu up to the certified "
-        "gap, so Y = 11' is equally good and the labels are arbitrary; such a setting counts as one cluster. 'no "
-        "split': other settings with less than 1 % of the points in the smaller cluster. 'one cluster': the error of a "
-        "constant label. 'gap above 1e-4': settings whose certified gap exceeds 1e-4 of the value.",
-    ),
     "Reference values": (
         FRAME,
         "'supervised': least squares with known labels, thresholded at 0 (a lower bound in the square loss, so not always in the "
         "error). 'corr.': squared correlation with the best direction, for the classes and the largest over all clusterings found: "
-        "the relaxation maximises it. 'random partitions': expected best of as many random partitions as there are remaining sparse "
-        "settings, with the same cluster sizes, and the 'probability' that they reach the sparse column. ARI, NMI, the fraction of "
-        "the smaller cluster and the label gap, the certified distance of the labels from the optimum of Eq. (9), belong to the "
-        "sparse column. 'n / needed': n over d + d(d-1)/4, d the rank; below 1 the relaxation without a penalty is uninformative on "
-        "data in general position. 'value' and 'eff. rank' (tr V over its largest eigenvalue) are for the relaxation without a "
-        "penalty. 'two-valued' counts columns that are clusterings themselves.",
+        "the relaxation maximises it. 'n / needed': n over d + d(d-1)/4, d the rank; below 1 the relaxation without a penalty is "
+        "uninformative on data in general position. 'two-valued' counts columns that are clusterings themselves. Of the settings, "
+        "'trivial': the value is nu up to the certified gap, so Y = 11' is equally good and the labels are arbitrary; 'no split': "
+        "others with less than 1 % of the points in the smaller cluster; 'gap above 1e-4': the certified gap, relative to the value.",
     ),
-    "Settings chosen without labels": (
-        BLIND,
-        "Error of the setting (a, c, nu) that a criterion without labels selects from the same grid; last, K-means on "
-        "the columns of variance one, mean and standard deviation of 50 runs.",
+    "Readings of scale and penalty, clusterings only": (
+        BY_READING,
+        "Sparse / non-sparse error in each reading; '-' if a reading was not solved or has no setting that splits the points. "
+        + "; ".join(f"'{name}': {how.words}" for name, how in READINGS.items())
+        + ".",
     ),
 }
 PROTOCOL_CAPTION = (
@@ -363,14 +263,6 @@ PROTOCOL_CAPTION = (
     "because of their cost. 'met': number of the paper's figures matched, up to 2.5 % of the points. 'stopped': number of its runs "
     "that met their rule; 'gap': median gap of (21) over all of them, for values in [0, 1]."
 )
-READING_CAPTIONS = {
-    "Readings of scale and penalty, clusterings only": (
-        "error",
-        "Sparse / non-sparse error in each reading; '-' if a reading was not solved or has no setting that splits the "
-        "points. " + "; ".join(f"'{name}': {how.words}" for name, how in READINGS.items()) + ".",
-    ),
-    "Readings of scale and penalty, constant labellings counted": ("counted", "The same with all settings."),
-}
 
 
 def format_entry(value: Any) -> str:
@@ -396,22 +288,21 @@ def reaches(ours: float, paper: float) -> bool:
 
 def tables_of(table: pd.DataFrame) -> list[Titled]:
     """Return all tables."""
-    records = [mark_open(row) for _, row in telling_first(summary(table)).iterrows()]
+    found = by_reading(table)
+    records = []
+    for _, row in telling_first(summary(table)).iterrows():
+        readings = {r: " / ".join(format_entry(found.loc[row["data_set"], (r, c)]) for c in RELAXED) for r in READINGS}
+        records.append(mark_open(row) | readings)
     tables = [
         (title, caption, ReportTable.from_records(records, columns)) for title, (columns, caption) in CAPTIONS.items()
     ]
     tables.insert(1, ("The paper's protocol, by reading", PROTOCOL_CAPTION, protocol_table(table)))
-    for title, (column, caption) in READING_CAPTIONS.items():
-        tables.append((title, caption, ReportTable.from_records(reading_records(table, column), BY_READING)))
     return tables
 
 
 def mark_open(row: pd.Series) -> dict[str, str]:
     """Format the entries of a row; figures of settings with a large gap get an asterisk."""
-    record = {
-        str(name): format_upper(value) if name in PROVED and pd.notna(value) else format_entry(value)
-        for name, value in row.items()
-    }
+    record = {str(name): format_entry(value) for name, value in row.items()}
     for column in RELAXED:
         record[column] += "" if row[f"{column} solved"] or np.isnan(row[column]) else "*"
     for title, before in (("paper", "paper "), ("exact", ""), ("protocol", "protocol ")):
@@ -445,40 +336,7 @@ def protocol_table(table: pd.DataFrame) -> ReportTable:
     return ReportTable.from_records([blank | record for record in records], {c: format_entry(c) for c in columns})
 
 
-def reading_records(table: pd.DataFrame, column: str) -> list[dict[str, str]]:
-    """Format the rows of the table by reading."""
-    found = by_reading(table, column)
-    return [
-        {
-            "data_set": format_entry(name),
-            **{r: " / ".join(format_entry(found.loc[name, (r, column)]) for column in RELAXED) for r in READINGS},
-            "paper": " / ".join(format_entry(figure) for figure in PAPER[str(name)][:2]),
-        }
-        for name in found.index
-    ]
-
-
 def markdown(tables: Sequence[Titled]) -> str:
     """Return the tables in Markdown."""
     parts = [f"**{title}.** {caption}\n\n{made.markdown()}" for title, caption, made in tables]
     return "\n\n".join(parts) + "\n"
-
-
-def latex(tables: Sequence[Titled]) -> str:
-    """Return the tables in LaTeX, for booktabs."""
-    parts = []
-    for title, caption, made in tables:
-        head, *body = (" & ".join(map(escape_latex, line)) + r" \\" for line in made.lines())
-        parts += [
-            f"% {title}. {caption}",
-            rf"\begin{{tabular}}{{l{'r' * (len(made.header) - 1)}}}",
-            *(r"\toprule", head, r"\midrule", *body, r"\bottomrule"),
-            r"\end{tabular}",
-            "",
-        ]
-    return "\n".join(parts)
-
-
-def escape_latex(text: str) -> str:
-    """Escape text for LaTeX."""
-    return text.replace("_", r"\_").replace("±", r"$\pm$").replace("%", r"\%")

@@ -1,4 +1,4 @@
-"""Figure 2: unbalanced clusters, the constrained and the penalised relaxation, and their duality."""
+"""Figure 2: unbalanced clusters, the constrained and the penalised relaxation."""
 
 from experiments.harness.command import Experiment
 from experiments.unbalanced.cells import SETTINGS, cells_of, measure

@@ -58,11 +58,9 @@ def in_two_parts(table: pd.DataFrame) -> bool:
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
-    """Return the recovery and the rank along both paths, and the duality of the two relaxations."""
-    alpha, nu, dual = (table[table["path"] == path] for path in ("alpha", "nu", "dual"))
+    """Return the recovery along both paths, and the rank."""
+    alpha, nu = (table[table["path"] == path] for path in ("alpha", "nu"))
     inside = alpha[(alpha["parameter"] > ALPHA_STAR) & (alpha["parameter"] < 1.0)]
-    noisy = nu[nu["noise"] > 0.0]
-    end = noisy[(noisy["noise"] == noisy["noise"].min()) & (noisy["parameter"] == noisy["parameter"].min())]
     return [
         Finding(
             f"Alphas from {ALPHA_STAR:g} to 1 at which every replication without noise has an error below {SMALL:g}",
@@ -88,21 +86,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             ),
             [RANK_NOISY],
         ),
-        Finding(
-            "Mean error along nu at the smallest noise and the smallest nu",
-            one_row(
-                sigma=end["noise"].iloc[0], nu=end["parameter"].iloc[0], first=end[FIRST].mean(),
-                second=end[SECOND].mean(), projection=end[PROJECTION].mean(),
-            ),
-        ),
-        Finding(
-            "Duality: penalised(nu) = min over alpha of constrained(alpha) + nu alpha, solved both ways by two solvers",
-            one_row(
-                pairs=len(dual), largest_difference=dual["difference"].abs().max(),
-                inconsistent_bounds=int((dual["apart"] > 1e-9).sum()),
-            ),
-        ),
-    ]  # fmt: skip
+    ]
 
 
 def recovered(table: pd.DataFrame) -> pd.DataFrame:

@@ -13,12 +13,9 @@ from experiments.wide_law.law import RIDGE, visible_share
 TITLE = "When a wide table reveals its clusters"
 ABOUT = (
     f"Two clusters, n = {POINTS} points, differ by a shift in k of {COLUMNS} columns; rho is the fraction of variance "
-    "due to "
-    f"{FACTORS} common factors. Ridge {RIDGE:g}, `low_rank` to {TOL:g}. c is the objective of the true labels with a "
-    "direction on "
-    "the k columns, kappa a lower bound, by clipping, on the cost of variance within the clusters; both are computed "
-    "from the table "
-    "and its true labels."
+    f"due to {FACTORS} common factors. Ridge {RIDGE:g}, `low_rank` to {TOL:g}. c is the objective of the true labels "
+    "with a direction on the k columns, kappa a lower bound, by clipping, on the cost of variance within the clusters; "
+    "both are computed from the table and its true labels."
 )
 FOUND_INDEX, LOST_INDEX = 0.8, 0.2  # adjusted Rand index from which the clusters count as found; below which as lost
 FOUND_RATIO, LOST_RATIO = 1.0, 2.5  # c / kappa: the theorem applies below the first; the second was set on other tables
@@ -32,8 +29,7 @@ def share_rule(statement: str, row: str, partly: float = 0.8) -> Rule:
     return Rule(
         statement,
         f"agrees if at least 90 % do (80 % at the lower end), in part if {100 * partly:.0f} %; not tested with fewer "
-        "than "
-        f"{MIN_ROWS} tables",
+        f"than {MIN_ROWS} tables",
         lambda t: t.loc[row, "proportion"].value >= 0.9 and t.loc[row, "proportion"].low >= 0.8,
         lambda t: t.loc[row, "proportion"].value >= partly,
         tested=lambda t: t.loc[row, "tables"] >= MIN_ROWS,
@@ -55,8 +51,7 @@ NO_CLUSTERS = share_rule(
 FORMULA = Rule(
     "the formula for kappa of independent columns is right",
     f"agrees if within {100 * FORMULA_TOLERANCE:.0f} % everywhere, in part if within {200 * FORMULA_TOLERANCE:.0f} %; "
-    "not tested with "
-    f"fewer than {MIN_ROWS} tables",
+    f"not tested with fewer than {MIN_ROWS} tables",
     lambda t: (t["largest error"] <= FORMULA_TOLERANCE).all(),
     lambda t: (t["largest error"] <= 2 * FORMULA_TOLERANCE).all(),
     tested=lambda t: (t["tables"] >= MIN_ROWS).all(),

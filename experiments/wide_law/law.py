@@ -48,16 +48,6 @@ def flat_cost(k: int, m: float, lam: float) -> float:
     return float((1.0 + t**2 + (RIDGE / k + lam) / m**2) / h**2 - 1.0)
 
 
-def noise_share_bound(k: int, m: float, lam: float) -> float:
-    """Return the bound on the ratio of within- to between-cluster variance at every population optimum.
-
-    It is infinite if the true labels have the same objective as a diagonal V.
-    """
-    c = lam / m**2 + (1.0 - m**2 + RIDGE) / (k * m**2)
-    room = RIDGE + lam - c
-    return (1.0 - m**2) * (1.0 + RIDGE + lam) / (k * m**2 * room) if room > 0 else float("inf")
-
-
 class WidePopulation(NamedTuple):
     """The optimum V = w uu' + e (I_J - uu') on the informative columns, u flat, and s on infinitely many others."""
 

@@ -5,10 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-import scipy.linalg
 import scipy.sparse
-import scipy.sparse.csgraph
-from posed import direction_problem
 from sparse_instances import (
     KINDS,
     instance,
@@ -20,14 +17,12 @@ from sparse_instances import (
 )
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds, proof, screening
-from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks, larger_t, whiten
-from diffrac_cvx.certificates.block_problem import factor_by_blocks
+from diffrac_cvx.certificates import screening
+from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
 from diffrac_cvx.certificates.direction_bounds import DualPoint, bound_of_blocks, certify
 from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.screening import screen_pairs
-from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.factors import dense, is_sparse
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -48,31 +43,6 @@ class Claimed(NamedTuple):
     scaled: BlockPoint
     value: float
     dual: tuple
-
-    @property
-    def split(self):
-        return self.blocks.problem
-
-    @property
-    def u(self):
-        return self.dual[1]
-
-    @property
-    def inverse_mean(self):
-        return self.split.problem.mean_inverse(self.u)
-
-    @property
-    def least_t(self):
-        return self.dual[0] * (1.0 + 1e-10)
-
-    def certify(self, n_tries=3):
-        return certify_blocks(self.blocks, self.dual, n_tries)
-
-    def eliminate(self, t=None):
-        return eliminate(self.split, self.u, self.least_t if t is None else t)
-
-    def moment(self, X):
-        return X.T @ (self.u[:, None] * X) / len(self.u)
 
 
 def claimed(blocks, point, C):
@@ -117,7 +87,7 @@ def full_pairs(split, at):
 @each_seed
 def test_no_block_diagonal_point_proves_more_than_the_optimum(seed):
     for k, one in enumerate(claims(seed)):
-        problem, found = one.split.problem, one.certify().lower
+        problem, found = one.blocks.problem.problem, certify_blocks(one.blocks, one.dual, 3).lower
         G = problem.rescale(one.blocks.factor(*one.scaled))
         assert G.value == pytest.approx(one.value, abs=1e-10)
         read = bound_of_blocks(problem, G, DualPoint(C=None if k == 3 else one.blocks.multiplier(one.C)))
@@ -131,7 +101,8 @@ def test_a_partition_finer_than_the_true_one_proves_a_bound_with_the_pairs_left_
         split, rng = instance(seed).split, np.random.default_rng(seed)
         U = split.problem.coordinates.transform_factor(dense(optimum(seed).G))
         finest = Blocks(split, np.arange(len(split.c)))
-        found = claimed(finest, restricted_point(finest, U, 0.0, rng), []).certify(6)
+        one = claimed(finest, restricted_point(finest, U, 0.0, rng), [])
+        found = certify_blocks(finest, one.dual, 6)
         assert found.lower is None or found.lower <= optimum(seed).upper + 1e-12
         proved += found.lower is not None and found.lower > 0.0 and len(found.pairs.violated().j) > 0
     assert proved > 0
@@ -156,36 +127,6 @@ def test_the_bound_is_tight_at_a_solution_by_components_and_that_of_its_matrix_h
     assert tight > 3
 
 
-@cache
-def proved_usually(seed):
-    return prove_all(seed)
-
-
-def prove_all(seed):
-    """The bounds and the pairs at the points of a problem."""
-    return [one.certify() for one in claims(seed)]
-
-
-@pytest.mark.parametrize("seed", range(8), ids=lambda seed: KINDS[seed])
-@pytest.mark.parametrize(
-    ("place", "values", "rtol"),
-    [
-        (screening, {"COLUMN_BLOCK": 3}, 1e-12),
-        (proof, {"MAX_DENSE_SIZE": 1}, 1e-3),
-    ],
-    ids=["few columns", "Lanczos"],
-)
-def test_how_the_pairs_are_computed_does_not_change_what_is_proved(monkeypatch, seed, place, values, rtol):
-    """Lanczos steps stop early: the next t, and the bound there, may differ a little, and both hold."""
-    usual = proved_usually(seed)
-    for name, value in values.items():
-        monkeypatch.setattr(place, name, value)
-    for first, second in zip(usual, prove_all(seed), strict=True):
-        assert set(zip(*first.pairs[:2], strict=True)) == set(zip(*second.pairs[:2], strict=True))
-        assert (first.lower is None) == (second.lower is None)
-        assert first.lower is None or second.lower == pytest.approx(first.lower, abs=rtol)
-
-
 # Pairs
 
 
@@ -195,11 +136,12 @@ def test_the_pairs_found_are_exactly_those_beyond_their_box(monkeypatch, seed, s
     """In single precision its rounding is subtracted from the box, so that pairs near it may be found too."""
     monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", 1)
     for one in claims(seed):
-        at, labels = one.eliminate(), one.blocks.labels
+        (t, u, _), labels, split = one.dual, one.blocks.labels, one.blocks.problem
+        at = eliminate(split, u, t * (1.0 + 1e-10))
         if at is not None:
             found = screen_pairs(at, labels, max_pairs=10**9 if single else np.inf)
             rounding = screening.scaled_columns(at, single)[1] * np.outer(at.problem.c, at.problem.c)
-            G, box, off = full_pairs(one.split, at)
+            G, box, off = full_pairs(split, at)
             mask, apart = np.zeros(G.shape, dtype=bool), np.triu(labels[:, None] != labels, 1)
             mask[found.j, found.k] = True
             assert not np.any(mask & ~(apart & (np.abs(G) > box - off - 2.0 * rounding)))
@@ -210,102 +152,11 @@ def test_the_pairs_found_are_exactly_those_beyond_their_box(monkeypatch, seed, s
             assert np.all(found.excess != 0.0)
 
 
-def test_where_the_bound_fails_it_holds_at_a_t_a_few_steps_larger():
-    """The least eigenvalue is a concave function of t: without a stretch Newton's steps would never reach its root."""
-    failed = 0
-    for one in [one for seed in range(0, 24, 2) for one in claims(seed)]:
-        t, found, at = one.least_t, one.certify(0), one.eliminate()
-        assert larger_t(one.split, one.u, t, []) == t
-        if len(found.violated):
-            failed += 1
-            violated = proof.prove(at, found.pairs, list(zip(one.blocks.members, one.dual[2], strict=True)))
-            once, twice = (larger_t(one.split, one.u, t, violated, by) for by in (1.0, 2.0))
-            assert once > t
-            assert twice == pytest.approx(2 * once - t, rel=1e-12)
-            assert one.certify().lower is not None
-    assert failed > 15
-
-
-@pytest.mark.parametrize("stretch", [1.0, 2.5])
-def test_a_larger_t_is_a_stretched_step_of_newtons_from_where_a_direction_fails(stretch):
-    """w'Sw = t w'(A + C + Diag(c)^2)w - w'Mw is linear in t, so that Newton's step ends at its root."""
-    split, u = instance(0).split, np.linspace(0.5, 2.0, len(instance(0).X))
-    members, w, t = np.array([0, 2]), np.array([0.6, -0.8]), 0.7
-    M = float(np.mean(u * (split.X.array()[:, members] @ w) ** 2))
-    for right in (0.8 * M, 1.2 * M):
-        root = M / right
-        failure = (members, np.array([t * right - M]), w[:, None])
-        assert larger_t(split, u, t, [failure], stretch) == pytest.approx(t + 1.1 * stretch * (root - t))
-
-
-# Ratios
-
-
-@each_seed
-def test_ratios_are_the_generalized_eigenvalues_of_each_coordinate_and_each_block(seed):
-    for one in claims(seed):
-        split, singles = one.split, one.blocks.singles
-
-        def largest(block, C, split=split, u=one.u):
-            data = split.data_of(block)
-            right = split.right_of(block, data)
-            right[: len(block), : len(block)] += C
-            return scipy.linalg.eigh(data.weighted_gram(u), right, eigvals_only=True)[-1]
-
-        alone = [largest(np.array([j]), np.zeros((1, 1))) for j in singles]
-        found = block_bounds.single_ratios(split, one.u, singles)
-        np.testing.assert_allclose(found, alone, rtol=1e-8, atol=1e-12)
-        pairs = list(zip(one.blocks.members, one.dual[2], strict=True))
-        blocks = [one.blocks.block_ratio(i, one.u, C)[0] for i, (_, C) in enumerate(pairs)]
-        np.testing.assert_allclose(blocks, [largest(*pair) for pair in pairs], rtol=1e-8)
-        assert one.dual[0] == pytest.approx(max([*found, *blocks]), rel=1e-9)
-
-
-def test_the_right_side_of_a_block_is_the_restriction_of_the_problem():
-    for seed in SEEDS:
-        split = instance(seed).split
-        problem, block = split.problem, np.arange(0, len(split.c), 2)
-        chosen = np.concatenate([split.penalized[block], split.free])
-        full = (problem.A + np.diag(problem.c**2))[np.ix_(chosen, chosen)]
-        L = scipy.linalg.block_diag(np.eye(len(block)), split.inner.W)
-        np.testing.assert_allclose(split.right_of(block, split.data_of(block)), L.T @ full @ L, atol=1e-10)
-
-
-def test_whitening_makes_the_identity_and_drops_what_is_null():
-    right = np.diag([4.0, 1.0, 0.0])
-    W = whiten(right)
-    assert W.shape == (3, 2)
-    np.testing.assert_allclose(W.T @ right @ W, np.eye(2), atol=1e-12)
-
-
-# From V to its blocks
-
-
-@each_seed
-def test_the_blocks_of_a_matrix_give_it_back(seed):
-    split = instance(seed).split
-    blocks = Blocks(split, np.arange(len(split.c)) // 2)
-    U = blocks.factor(*random_point(np.random.default_rng(seed), blocks))
-    V = dense(U @ U.T)
-    found = factor_by_blocks(split.problem, V)
-    assert (found is None) == (2 * blocks.largest > len(split.c))
-    if found is not None:
-        assert is_sparse(found)
-        np.testing.assert_allclose(dense(found @ found.T), V, atol=1e-10 * np.abs(V).max())
-        np.testing.assert_array_equal(split.labels_of(found), split.labels_of(U))
-
-
-def test_a_matrix_of_one_block_and_a_problem_without_l1_penalty_have_no_factor_by_blocks():
-    assert factor_by_blocks(instance(0).problem, np.ones((5, 5))) is None
-    assert factor_by_blocks(direction_problem(as_data(instance(0).X), 1.0, dc.Penalty()), np.eye(5)) is None
-
-
-def test_a_matrix_that_is_not_positive_semidefinite_is_projected_block_by_block():
-    V = np.diag([1.0, -1.0, 2.0, 0.0, 3.0])
-    found = factor_by_blocks(instance(0).problem, V)
-    np.testing.assert_allclose(dense(found @ found.T), np.maximum(V, 0.0), atol=1e-14)
-
-
 def test_a_point_that_explains_nothing_proves_nothing():
     problem = instance(0).problem
     assert certify(problem, problem.rescale(scipy.sparse.csc_array((5, 1)))) == (0.0, 1.0)
+
+
+def test_a_sparse_matrix_that_is_too_large_as_one_block_is_refused():
+    with pytest.raises(dc.ResourceError, match="V as one block"):
+        dc.certify_v(instance(0).X, scipy.sparse.csr_array((10**7, 10**7)), lam=0.1)

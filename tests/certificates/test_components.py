@@ -1,19 +1,12 @@
 """Every optimal V is block diagonal along the components of one solution, also with groups and known signs."""
 
-from contextlib import nullcontext
 from functools import cache, partial
 
 import numpy as np
 import oracles
 import pytest
-from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.proof import Remainder
-from diffrac_cvx.certificates.screening import screen_components, screen_groups
-from diffrac_cvx.machine import memory
-from diffrac_cvx.problem.penalties.group import GroupNorms
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 by_interior_point = partial(dc.solve, solver="CLARABEL", **TIGHT)
@@ -85,13 +78,6 @@ def test_v_vanishes_between_components_and_nothing_is_lost_by_it(make, quick):
     assert max(counts) > 1
 
 
-@pytest.mark.slow
-@MADE
-def test_v_vanishes_between_components_on_two_hundred_instances(make, quick):
-    counts = [hold_to_the_interior_point(*make(seed)) for seed in range(200)]
-    assert len(set(counts)) > 3
-
-
 @cache
 def exact_components(seed):
     X, nu, penalty = instance(seed)
@@ -152,22 +138,6 @@ def test_components_do_not_depend_on_units_and_follow_the_order_of_the_features(
     np.testing.assert_array_equal(mirrored[:, None] == mirrored, turned[:, None] == turned)
 
 
-def test_many_columns_are_taken_in_blocks_and_a_matrix_separates_no_more_than_its_result(monkeypatch):
-    X, nu, penalty = instance(4)
-    result = dc.low_rank(X, nu, penalty, tol=1e-7)
-    of_matrix, of_result = (dc.find_components(X, V, nu, penalty) for V in (result.V, result))
-    assert np.all((of_matrix[:, None] == of_matrix)[of_result[:, None] == of_result])
-    assert len(set(of_matrix)) > 1
-    monkeypatch.setattr("diffrac_cvx.certificates.screening.COLUMN_BLOCK", 3)
-    np.testing.assert_array_equal(dc.find_components(X, result, nu, penalty), of_result)
-
-
-def test_groups_of_one_have_the_components_of_single_columns():
-    X, nu, _ = in_groups(1)
-    alone, grouped = dc.Penalty(lam=0.05), dc.Penalty(lam=0.05, groups=list(range(X.shape[1])))
-    np.testing.assert_array_equal(components_at(X, nu, alone), components_at(X, nu, grouped))
-
-
 def test_features_without_an_l1_weight_belong_to_no_component():
     X, nu, penalty = instance(5)
     assert components_at(X, nu, penalty)[0] == -1
@@ -182,40 +152,3 @@ def test_nothing_is_proved_to_be_apart_where_the_powers_of_a_row_are_too_small_t
         found = dc.find_components(X, result, 1.0, penalty, sample_weight=weights)
         assert (len(set(found)) > 1) is apart
         assert result.gap <= 1e-5, "the bracket holds all the same"
-
-
-@pytest.mark.parametrize("rtol", [0.0, None])
-def test_components_of_groups_are_numbered_from_zero_by_first_coordinate(rtol):
-    X = np.random.default_rng(0).standard_normal((60, 6))
-    problem = direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=0.8, groups=np.array([2, 0, 2, 1, 0, 1])))
-    np.testing.assert_array_equal(screen_components(problem, np.full(60, 1.0), 1e-9, rtol), [0, 1, 0, 2, 1, 2])
-
-
-def nothing_between(m, c=1.0):
-    """An elimination of m coordinates in two groups, between which G is 0, and the groups."""
-    X = np.random.default_rng(0).standard_normal((4, m))
-    split = block_problem(direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=1.0)))
-    split.__dict__["c"] = np.full(m, c)
-    nothing = np.zeros((0, m))
-    at = Remainder(split, np.ones(4), 1.0, nothing, nothing, np.zeros((0, 0)), False, nothing, np.zeros((m, 0)))
-    at.__dict__["gram_weights"] = np.zeros(4)
-    return at, GroupNorms(split.c, np.arange(m) // (m // 2))
-
-
-@pytest.mark.parametrize("m", [8, 40, 200])
-def test_no_groups_are_apart_whose_radius_reaches_their_box_to_the_last_bit(m):
-    """The block of the radius has m/2 rows and columns, all equal: its norm is m/2 times an entry."""
-    at, structure = nothing_between(m)
-    for steps in (0, 1, 2, 4, 8):
-        distance = np.full((m, m), (1.0 + steps * 2.0**-52) / (m // 2))
-        assert len(set(screen_groups(at, structure, lambda *_, distance=distance: distance, None))) == 1
-    found = screen_groups(at, structure, lambda *_: np.full((m, m), (1.0 - 1e-12) / (m // 2)), None)
-    np.testing.assert_array_equal(found, structure.labels)
-
-
-def test_components_of_groups_are_refused_where_four_matrices_of_their_size_have_no_room(monkeypatch):
-    at, structure = nothing_between(10)
-    for available, refused in ((3100.0, True), (3300.0, False)):
-        monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
-        with pytest.raises(dc.ResourceError, match="components of 10 features") if refused else nullcontext():
-            screen_groups(at, structure, None, 0.0)

@@ -10,8 +10,7 @@ from rationals import is_semidefinite
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening, working_set
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.proof import eliminate
-from diffrac_cvx.certificates.working_set import check_kkt, negative_part_of_rows
+from diffrac_cvx.certificates.working_set import check_kkt
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import direction_problem, unit_problem
@@ -81,18 +80,6 @@ def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_f
         assert remainder.t <= nearest
         smaller += remainder.t < nearest
     assert smaller >= len(seeds) / 8
-
-
-def test_the_negative_part_of_the_rows_is_that_of_their_weighted_gram_matrix():
-    X = np.random.default_rng(0).standard_normal((8, 30))
-    known = dc.Constraints(labels=[1, 1, 1, -1, -1, -1, None, None])
-    points = read_points(X, None, constraints=known, by_columns=True).X
-    split = block_problem(direction_problem(points, 1.0, dc.Penalty(ridge=0.3, lam=0.01)), np.zeros(0, dtype=np.intp))
-    at = eliminate(split, np.full(len(split.problem.X), 1.0), 3.0)
-    G, Z = at.gram(slice(None), slice(None)), negative_part_of_rows(at)
-    values, vectors = np.linalg.eigh(G)
-    some = values < 0.1 * values[0]
-    np.testing.assert_allclose(Z @ Z.T, (vectors[:, some] * -values[some] / 2.0) @ vectors[:, some].T, atol=1e-10)
 
 
 def test_known_labels_cost_hardly_more_work_than_none(monkeypatch):

@@ -42,36 +42,17 @@ def test_a_certificate_is_accepted_by_the_checker_as_it_is_and_from_a_file(tmp_p
     assert str(read) == str(dc.check_certificate(X, given))
 
 
-def largest(given, change):
-    """Return the certificate with a change of the inequality that has the largest multiplier."""
-    at = max(range(len(given.cliques)), key=lambda k: given.cliques[k].multipliers.max())
-    points, signs, multipliers = (part.copy() for part in given.cliques[at])
-    change(points, signs, multipliers, int(np.argmax(multipliers)))
-    return replace(given, cliques=(*given.cliques[:at], Cliques(points, signs, multipliers), *given.cliques[at + 1 :]))
+def largest(part, change):
+    """Return a change of the points, signs or multiplier of the inequality that has the largest multiplier."""
 
+    def tamper(given):
+        at = max(range(len(given.cliques)), key=lambda k: given.cliques[k].multipliers.max())
+        parts = [array.copy() for array in given.cliques[at]]
+        k = int(np.argmax(parts[2]))
+        parts[part][k] = change(parts[part][k])
+        return replace(given, cliques=(*given.cliques[:at], Cliques(*parts), *given.cliques[at + 1 :]))
 
-def flipped_sign(points, signs, multipliers, k):
-    signs[k, 0] *= -1
-
-
-def raised(points, signs, multipliers, k):
-    multipliers[k] *= 1.5
-
-
-def dropped(points, signs, multipliers, k):
-    multipliers[k] = 0.0
-
-
-def negative(points, signs, multipliers, k):
-    multipliers[k] *= -1.0
-
-
-def other_point(points, signs, multipliers, k):
-    points[k, 0] = next(i for i in range(24) if i not in points[k])
-
-
-def repeated_point(points, signs, multipliers, k):
-    points[k, 0] = points[k, 1]
+    return tamper
 
 
 def with_label(given):
@@ -81,12 +62,12 @@ def with_label(given):
 
 
 TAMPERED = {
-    "a sign": lambda given: largest(given, flipped_sign),
-    "a larger multiplier": lambda given: largest(given, raised),
-    "a multiplier left out": lambda given: largest(given, dropped),
-    "a negative multiplier": lambda given: largest(given, negative),
-    "another point": lambda given: largest(given, other_point),
-    "a point twice": lambda given: largest(given, repeated_point),
+    "a sign": largest(1, lambda row: [-row[0], *row[1:]]),
+    "a larger multiplier": largest(2, lambda g: 1.5 * g),
+    "a multiplier left out": largest(2, lambda g: 0.0 * g),
+    "a negative multiplier": largest(2, lambda g: -g),
+    "another point": largest(0, lambda row: [next(i for i in range(24) if i not in row), *row[1:]]),
+    "a point twice": largest(0, lambda row: [row[1], *row[1:]]),
     "a label": with_label,
     "a larger lower bound": lambda given: replace(given, lower=given.lower + 1e-6),
     "a smaller upper bound": lambda given: replace(given, upper=given.upper - 1e-6),

@@ -106,6 +106,14 @@ def claim_the_components():
     return len(prove(remainder_of(S, F=np.full((1, 2), 0.3)), pairs)) == 1
 
 
+def claim_a_large_multiplier():
+    """A multiplier of known signs between two coordinates, and a diagonal that exceeds it by sixteen roundings."""
+    large, C = 2.0**60, np.zeros((2, 2))
+    C[0, 1] = C[1, 0] = -large
+    at = remainder_of(np.diag([large * (1.0 + 16.0 * UNIT_ROUNDOFF)] * 2))
+    return len(prove(at, pairs_of(np.zeros((2, 2))), [(BOTH, C)])) == 1
+
+
 def claim_row_sums():
     """After ones each entry is less than half a unit of the sum that it is added to."""
     e = np.where(np.arange(512) % 128 < 8, 1.0, 0.98 * UNIT_ROUNDOFF)

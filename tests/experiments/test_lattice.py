@@ -11,24 +11,12 @@ from diffrac_cvx.metrics import clustering_error
 from experiments.rivals.lattice import lattice, reduced_basis
 
 
-@pytest.mark.parametrize(("n", "d", "sparsity"), [(12, 10, 10), (200, 20, 5)])
-def test_a_noiseless_clustering_is_found_exactly(n, d, sparsity):
-    for seed in range(3):
-        X, y, _ = make_planted(n, d, sparsity, rng=seed)
-        found = lattice(X)
-        assert clustering_error(y, found) == 0.0
-        assert found[0] == 1.0
-
-
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_points_that_are_all_equal_have_one_label():
-    np.testing.assert_array_equal(lattice(np.ones((4, 2))), np.ones(4))
-
-
 @pytest.mark.parametrize("d", [1, 2, 5, 12, 16])
 def test_two_points_more_than_dimensions_are_enough_for_the_lattice(d):
     X, y, _ = make_planted(d + 2 + d % 2, d, d, rng=1)
-    assert clustering_error(y, lattice(X)) == 0.0
+    found = lattice(X)
+    assert clustering_error(y, found) == 0.0
+    assert found[0] == 1.0
 
 
 @pytest.mark.parametrize("minority", [1, 3])
@@ -52,21 +40,10 @@ def test_a_noise_of_a_millionth_defeats_the_lattice_at_full_accuracy_only(n):
     assert clustering_error(y, lattice(X, bits=15)) == 0.0
 
 
-def test_data_without_two_clusters_have_no_labels_in_the_lattice():
-    with pytest.raises(DataError, match="no labels found"):
-        lattice(np.random.default_rng(0).standard_normal((30, 5)))
-
-
 def test_labels_that_fit_some_points_only_are_not_returned():
     for seed in range(6):  # at 7 bits some labels fit the few points of the lattice
         with pytest.raises(DataError, match="7 bits: X is noisy"):
             lattice(np.random.default_rng(seed).standard_normal((60, 3)), bits=7)
-
-
-def test_in_more_dimensions_than_half_the_bits_a_few_more_points_are_used():
-    for seed in range(3):
-        X, y, _ = make_planted(40, 12, 12, rng=seed)
-        assert clustering_error(y, lattice(X, bits=14)) == 0.0
 
 
 def test_too_many_dimensions_and_no_bits_are_refused():
@@ -87,8 +64,3 @@ def test_a_reduced_basis_spans_the_same_lattice_with_short_vectors(seed):
     combinations = np.array([c for c in product(range(-3, 4), repeat=4) if any(c)])
     shortest = np.linalg.norm(combinations @ reduced.astype(float), axis=1).min()
     assert np.linalg.norm(reduced[0].astype(float)) <= 1.1 * shortest
-
-
-def test_a_reduced_basis_of_the_textbook_has_its_norms():
-    reduced = reduced_basis(np.array([[1, 1, 1], [-1, 0, 2], [3, 5, 6]], dtype=object))
-    assert sorted(sum(x * x for x in row) for row in reduced) == [1, 2, 5]

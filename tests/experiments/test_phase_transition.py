@@ -52,11 +52,6 @@ def test_half_of_the_instances_have_one_solution_at_wendels_count():
     assert 0.2 < np.mean(unique) < 0.8
 
 
-def test_a_cell_gives_the_same_row_every_time():
-    chosen = cell("4-sparse rotated, 1/n", 40, 10)
-    assert phase_cells.measure_fast(**chosen) == phase_cells.measure_fast(**chosen)
-
-
 def test_the_oracle_sample_is_at_least_a_hundred_cells_of_the_grid_and_always_the_same():
     sample = phase_cells.sample_of("full")
     assert len(sample) >= 100
@@ -96,14 +91,14 @@ def agreement_of(**changes: float) -> bool:
         ({"rank_one": 0, "eigenvalue_ratio": 0.9}, False),
         ({"rank_one": 0, "eigenvalue_ratio": 0.05}, True),  # in the ambiguous band
         ({"error": 0.1}, False),
+        (
+            {"value": 1.0, "lower": 0.0, "upper": 1.0, "gap": 1.0, "rank_one": 0, "eigenvalue_ratio": 0.9},
+            True,
+        ),  # no answer
     ],
 )
 def test_a_disagreement_with_the_oracle_fails_the_run(changes, agree):
     assert agreement_of(**changes) is agree
-
-
-def test_an_oracle_without_an_answer_decides_no_rank():
-    assert agreement_of(value=1.0, lower=0.0, upper=1.0, gap=1.0, rank_one=0, eigenvalue_ratio=0.9)
 
 
 def test_the_oracle_has_a_second_solver_where_the_first_fails():
@@ -212,8 +207,6 @@ def test_the_findings_have_the_proportions_of_the_table():
     table = stream(name, 1.0)
     table = table.assign(diagonal=(table["recovered"] == 0).astype(int))
     assert phase_claims.proved_diagonal({name: table}).loc[name, "of those not recovered"].value == 1.0
-    found = phase_claims.constants({"affine": stream("affine", 1.85), LITERAL: stream(LITERAL, 1.0, factor=0.5)})
-    assert 0.8 < found.loc["1-sparse: (d + 1)/2", "smallest"] <= found.loc["1-sparse: (d + 1)/2", "largest"] < 1.1
 
 
 def test_the_interior_points_instances_replace_the_same_ones_of_low_rank():
@@ -224,7 +217,6 @@ def test_the_interior_points_instances_replace_the_same_ones_of_low_rank():
     assert not found.duplicated(keys).any()
     assert len(found) == len(affine.query("d <= 20"))
     assert (found["panel"] == phase_cells.INTERIOR).sum() == len(interior)
-    assert phase_claims.of_the_face(affine, interior).loc["interior point", "error below 0.5"] == len(interior)
 
 
 # The map
@@ -240,7 +232,3 @@ def test_a_map_draws_the_mean_of_the_replications_in_its_cell():
     np.testing.assert_array_equal(corners[0, :, 0], [1.0, 3.0, 5.0])
     np.testing.assert_array_equal(corners[:, 0, 1], [5.0, 15.0, 25.0])
     plt.close("all")
-
-
-def test_the_edges_around_one_centre_are_half_a_unit_away():
-    np.testing.assert_array_equal(phase_plot.edges(np.array([3.0])), [2.5, 3.5])

@@ -1,4 +1,4 @@
-"""Figures 5 and 6, and the files of Table 1: available and excluded data sets, and user data."""
+"""Figures 5 and 6, and the files of Table 1: available and excluded data sets."""
 
 import subprocess
 import sys
@@ -10,13 +10,11 @@ import pytest
 import diffrac_cvx as dc
 from experiments.choice.findings import findings as choice_findings
 from experiments.data.loading import keep_loadable
-from experiments.harness.command import run
 from experiments.harness.findings import in_words
 from experiments.harness.tables import read_table
 from experiments.multi_label import cells as multi_label_cells
 from experiments.multi_label import data as multi_label_data
 from experiments.multi_label import findings as multi_label_claims
-from experiments.multi_label.experiment import EXPERIMENT as MANY_LABELS
 
 ROOT = Path(__file__).parents[2]
 MULTI_LABEL = read_table(ROOT / "figures" / "multi_label.csv")
@@ -78,37 +76,6 @@ def test_the_overlap_of_a_row_is_that_of_its_labels():
     assert 0 < row["overlap"] < 3
 
 
-def own_files(folder, Y):
-    planted = dc.datasets.make_planted(60, 5, rng=0)
-    X = folder / "features.npy"
-    np.save(X, planted.X)
-    labels = folder / "labels.csv"
-    np.savetxt(labels, np.column_stack([planted.y, Y]), delimiter=",")
-    return str(X), str(labels)
-
-
-def test_own_features_and_labels_run_through_the_same_cells(tmp_path):
-    x, y = own_files(tmp_path, np.where(np.arange(60) % 3, 1.0, -1.0))
-    name = f"{x}{multi_label_data.OWN}{y}"
-    cells = multi_label_cells.cells_of("smoke", sets=(name,))
-    assert {cell["method"] for cell in cells} == {*multi_label_cells.METHODS, "correlations"}
-    row = multi_label_cells.measure(**next(cell for cell in cells if cell["method"] == "relaxation"))
-    assert row["labels"] == 2
-    assert 0 <= row["overlap"] <= 1 + 1e-9
-
-
-def test_own_labels_that_are_not_two_valued_are_refused_in_words(tmp_path, capsys):
-    x, y = own_files(tmp_path, np.arange(60) % 3)
-    assert run(MANY_LABELS, None, ["--x", x, "--y", y]) == 2
-    assert "column 1" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("x", "y"), [("nowhere.npy", "nowhere.csv"), ("", "nowhere.csv")])
-def test_own_files_that_are_not_there_are_named(x, y, capsys):
-    assert run(MANY_LABELS, None, ["--x", x, "--y", y]) == 2
-    assert "is not a file" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_the_figure_is_drawn_from_the_table_alone(tmp_path):
     program = (
@@ -122,7 +89,7 @@ def test_the_figure_is_drawn_from_the_table_alone(tmp_path):
     )
     environment = {"PATH": "/usr/bin:/bin", "DIFFRAC_DATA_HOME": str(tmp_path), "MPLCONFIGDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=environment, check=True)
-    assert {"m.png", "m_correlations.png", "t.png", "t.md", "t.tex"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"m.png", "m_correlations.png", "t.png", "t.md"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_a_method_whose_package_is_missing_is_named_in_the_text_and_is_no_number():

@@ -64,10 +64,3 @@ def test_runs_that_a_limit_ended_with_a_wider_gap_do_not_turn_the_sign():
     assert (found["smaller gap"] < found["pairs"]).all()
     assert [fall.value for fall in found["error falls by"]] == pytest.approx([0.1] * 3, abs=2e-3)
     assert robustness.sensitive(two_epsilons(gap=1e-2))["smaller gap"].sum() == 0
-
-
-def test_a_stopped_run_takes_no_part_in_what_both_rules_ended():
-    table = two_epsilons()
-    stopped = (table["method"] == TIGHT) & (table["replication"] == 0)
-    both = robustness.paired(table.assign(met=1 - stopped.astype(int)), *FISTA, met=True)
-    assert set(both["replication"]) == set(range(1, 10))

@@ -1,4 +1,4 @@
-"""The sparse regime: its programs compared with each other and closed forms, its searches, and its growth laws."""
+"""The sparse regime: its programs compared with each other and closed forms, its searches, and their growth."""
 
 import cvxpy as cp
 import numpy as np
@@ -104,10 +104,11 @@ def test_the_bound_is_of_order_d_log_d():
 # Infinitely many points.
 
 
-def test_the_quadrature_has_the_moments_of_a_chi_squared_variable():
-    nodes, weights = chi_squared(7)
-    assert weights @ nodes == pytest.approx(7)
-    assert weights @ nodes**2 == pytest.approx(63)
+@pytest.mark.parametrize("k", [7, 4000])  # the Gamma function overflows at 2000
+def test_the_quadrature_has_the_moments_of_a_chi_squared_variable(k):
+    nodes, weights = chi_squared(k)
+    assert weights @ nodes == pytest.approx(k)
+    assert weights @ (nodes - k) ** 2 == pytest.approx(2 * k)
 
 
 def test_the_population_has_the_value_of_a_large_sample():
@@ -144,20 +145,7 @@ def test_a_search_without_success_is_above_its_ladder_and_counts_what_is_undecid
     assert found.undecided == len(found.tried.split())
 
 
-def test_the_rungs_are_even_and_close():
-    rungs = ladder(4, 8192)
-    assert np.all(rungs % 2 == 0)
-    assert np.all(rungs[1:] / rungs[:-1] <= 1.5)
-    late = rungs[rungs > 100]
-    assert np.all(late[1:] / late[:-1] < 1.09)
-
-
-def test_a_search_has_the_same_row_every_time_but_for_its_seconds():
-    rows = [regime_cells.measure("law", sparsity=2, d=12, replication=3) for _ in range(2)]
-    assert {**rows[0], "seconds": 0.0} == {**rows[1], "seconds": 0.0}
-
-
-# The laws of growth.
+# The growth.
 
 
 def searches(n_of) -> pd.DataFrame:
@@ -165,22 +153,6 @@ def searches(n_of) -> pd.DataFrame:
     d = np.repeat([16.0, 24.0, 32.0, 48.0, 64.0, 96.0], 8)
     points = n_of(d) * np.exp(0.005 * np.random.default_rng(0).standard_normal(48))
     return pd.DataFrame({"d": d, "points": points, "outside": 0})
-
-
-@pytest.mark.parametrize(
-    ("law", "n_of"),
-    [
-        ("d", lambda d: 3 * d),
-        ("d log d", lambda d: 3 * d * np.log(d)),
-        ("d^p", lambda d: 0.5 * d**1.6),
-        ("min(c d, d^2/4)", lambda d: np.minimum(12 * d, d**2 / 4)),
-        ("c (1 + delta)", lambda d: 0.9 * (d + 0.01 * d**2.3)),
-    ],
-)
-def test_the_law_that_made_the_boundary_is_found(law, n_of):
-    fits = models.compare_laws(models.boundary_of(searches(n_of)), lambda d: d + 0.01 * d**2.3)
-    assert fits.best == law
-    assert fits.chosen[law] > 0.5
 
 
 def test_the_boundary_of_searches_is_their_median_and_a_bound_where_most_are_outside():
@@ -200,9 +172,3 @@ def test_the_growth_in_l_is_that_of_the_table():
 def test_the_limit_is_decided_where_one_solver_fails():
     X, _, v = points_of(8, "flat", 64, 16, 7)
     assert least_change(X, v) == pytest.approx(2.9e-4, rel=0.1)
-
-
-def test_the_quadrature_holds_where_the_gamma_function_overflows():
-    nodes, weights = chi_squared(4000)
-    assert weights @ nodes == pytest.approx(4000.0)
-    assert weights @ (nodes - 4000.0) ** 2 == pytest.approx(8000.0)

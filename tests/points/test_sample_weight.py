@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from oracles import augmented, gamma, labelings
+from oracles import augmented, best_fit, gamma, labelings
 from posed import direction_problem
 from sparse_instances import instance
 
@@ -284,3 +284,19 @@ def test_weights_may_be_of_any_numeric_kind_and_are_left_as_they_are(kind):
     found = dc.low_rank(X, ridge=0.2, sample_weight=given)
     assert found.value == dc.low_rank(X, ridge=0.2, sample_weight=before.astype(float)).value
     np.testing.assert_array_equal(before, given)
+
+
+@pytest.mark.parametrize(("nu", "penalty"), [(1.0, "none"), (0.3, "both")])
+def test_the_lower_bound_is_below_every_labeling(nu, penalty):
+    rng = np.random.default_rng(3)
+    X, w = rng.standard_normal((6, 2)), np.array([1.0, 2.0, 1.0, 3.0, 1.0, 2.0])
+    a, c = PENALTIES[penalty].weights(2)
+    rows = repeated(X, w)
+    rows = rows - rows.mean(axis=0)
+    values = [best_fit(rows, repeated(y, w), nu, a, c) for y in labelings(6)]
+    result = dc.low_rank(X, nu, PENALTIES[penalty], sample_weight=w, tol=1e-7)
+    assert result.lower <= min(values) + 1e-9
+    best = list(labelings(6))[int(np.argmin(values))]
+    found = dc.certify_labels(X, best, result, nu=nu, penalty=PENALTIES[penalty], sample_weight=w)
+    assert found.objective == pytest.approx(min(values), abs=1e-6)
+    assert found.gap >= 0.0

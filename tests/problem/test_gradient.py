@@ -7,13 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse
 from forms import each_form
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.problem.penalty import NO_PENALTY
-from diffrac_cvx.solvers import race
 
 STEP = 1e-4
 TOL = 1e-11  # of the values: differences of them are right to 1e-7
@@ -144,40 +141,6 @@ def test_the_derivative_does_not_depend_on_how_the_table_is_stored(form):
     np.testing.assert_allclose(found.X, exact.X, atol=1e-6)
 
 
-def test_a_sparse_factor_of_many_columns_has_the_derivative_of_the_dense_one(monkeypatch):
-    monkeypatch.setattr(race, "MIN_SLICE", 1e12)  # the blocks come before the other strategies
-    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 50)) + 2.0 * np.outer(rng.choice([-1.0, 1.0], 200), np.arange(50) < 2)
-    result = dc.low_rank(X, lam=np.full(50, 0.1), ridge=0.1, tol=1e-8)
-    assert scipy.sparse.issparse(result.G)
-    assert np.any(result.V - np.diag(np.diag(result.V)))
-    found = result.gradient()
-    assert found.lam == pytest.approx(0.1 * np.abs(result.V).sum(), rel=1e-12)
-    np.testing.assert_allclose(found.ridge, np.trace(result.V), rtol=1e-12)
-    hold_in_a_direction(found, X, lam=0.1, ridge=0.1)
-
-
-def hold_in_a_direction(found, X, **weights):
-    D = np.random.default_rng(1).standard_normal(X.shape)
-    measured = slope(lambda t: dc.low_rank(X + t * D, **weights, tol=1e-10).value)
-    assert measured == pytest.approx(np.sum(D * found.X), abs=1e-5)
-
-
-def test_many_rows_are_read_by_parts(sample_small_tables):
-    X = table(150, 3)
-    hold_in_a_direction(dc.low_rank(X, ridge=0.1, tol=1e-9).gradient(), X, ridge=0.1)
-
-
-def test_points_of_weight_zero_have_rows_of_zeros():
-    X = table()
-    found, without = solved(X, 1.0, ridge=0.1, sample_weight=WEIGHTS).gradient(), np.delete(X, 0, axis=0)
-    assert not found.X[0].any()
-    np.testing.assert_allclose(
-        found.X[1:], solved(without, 1.0, ridge=0.1, sample_weight=WEIGHTS[1:]).gradient().X, atol=1e-7
-    )
-
-
 def test_columns_of_constants_have_no_derivative_where_they_are_penalized_and_a_caution_where_not():
     X = np.column_stack([table(), np.full(12, 7.0), np.zeros(12)])
     penalized, free = solved(X, 1.0, lam=0.05, ridge=0.1).gradient(), solved(X, 1.0).gradient()
@@ -208,10 +171,6 @@ def test_a_table_that_changed_since_it_was_solved_is_refused_as_another_one_is()
     X[0] += 1.0
     with pytest.raises(DataError, match="unchanged"):
         result.gradient()
-
-
-def test_a_rough_derivative_says_so():
-    assert "rough" in dc.fista(table(), penalty=NO_PENALTY, max_iter=1).gradient().warnings[0]
 
 
 @pytest.mark.parametrize("lam", [0.1, np.array([0.05, 0.2])], ids=["one weight", "by group"])

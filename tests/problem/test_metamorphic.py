@@ -4,10 +4,6 @@ A change of the data comes with what it does to the weights of the penalty and t
 and of the original data must meet, and the labels must be the same.
 """
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -308,13 +304,6 @@ def test_a_known_optimum_is_in_the_bracket(method, instance):
         assert_same_split(dc.rounding.sign_leading(found.F), labels)
 
 
-@pytest.mark.parametrize("method", slowly([name for name in METHODS if name.startswith("constrained_alpha")]))
-@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
-def test_balanced_labels_are_free_at_every_imbalance(method, alpha):
-    found = METHODS[method].run(KNOWN["balanced labels"][0], 1.0, dc.Penalty(), alpha)
-    assert found.lower <= 0.0 <= found.upper <= METHODS[method].tol
-
-
 # Labels under another name
 
 
@@ -327,47 +316,3 @@ def test_flipped_labels_are_the_same_labels(penalty):
     assert dc.metrics.squared_correlation(X, -Y) == pytest.approx(dc.metrics.squared_correlation(X, Y), rel=1e-12)
     assert dc.metrics.clustering_error(Y, -Y) == 0.0
     assert dc.certify_y(X, -Y[:, None], 0.4) == dc.certify_y(X, Y[:, None], 0.4)
-
-
-# Single precision, and threads
-
-
-CONTAINED = {name: case for name, case in METHODS.items() if case.solver in ("low_rank", "fista")}
-CONTAINED["v_space/SCS"] = METHODS["v_space/SCS"]
-
-
-def test_rounding_to_single_precision_changes_the_bracket_by_as_much_and_no_label():
-    rounded = X.astype(np.float32)
-    assert np.any(rounded != X)
-    for method, case in CONTAINED.items():
-        before, after = original(method, "both", 0.4), case.run(rounded, 0.4, dc.Penalty(*PENALTIES["both"]))
-        assert_overlap(after, before, slack=1e-5)
-        assert_same_split(dc.rounding.kmeans_centered(after.F), dc.rounding.kmeans_centered(before.F))
-
-
-THREADS = """
-import json, threadpoolctl
-import diffrac_cvx as dc
-X = dc.datasets.make_planted(240, 30, sparsity=3, noise=0.3, rng=0).X
-found = [dc.solve(dc.v_space(X[:, :8], 0.7, dc.Penalty.l1(0.01)), "SCS", tol=1e-3)]
-found += [dc.solve(dc.penalized_nu(X[:60, :8], 0.7), "SCS", tol=1e-3)]
-for penalty in (dc.Penalty(), dc.Penalty(a=0.3), dc.Penalty.l1(0.01)):
-    found += [dc.low_rank(X, 0.7, penalty, tol=1e-6), dc.fista(X, 0.7, penalty, tol=1e-2)]
-threads = max(one["num_threads"] for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas")
-print(json.dumps([threads, [[one.lower, one.upper, dc.rounding.kmeans_centered(one.F).tolist()] for one in found]]))
-"""
-
-
-@pytest.mark.slow
-def test_one_thread_and_two_find_the_same():
-    def run(threads):
-        names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-        given = {**os.environ, **dict.fromkeys(names, threads), "PYTHONPATH": os.getcwd()}
-        return json.loads(subprocess.check_output([sys.executable, "-c", THREADS], text=True, env=given, timeout=300))
-
-    (one, alone), (two, together) = run("1"), run("2")
-    assert one == 1
-    assert two == min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
-    for (lower, upper, labels), (other_lower, other_upper, other_labels) in zip(alone, together, strict=True):
-        assert_overlap(Bracket(other_lower, other_upper), Bracket(lower, upper))
-        assert_same_split(np.array(labels), np.array(other_labels))

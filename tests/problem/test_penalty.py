@@ -35,10 +35,6 @@ def test_a_multiple_of_a_penalty_multiplies_its_value(scale):
         assert value(penalty.times(scale)) == pytest.approx(scale * value(penalty))
 
 
-def test_a_single_weight_makes_an_l1_penalty():
-    assert [Penalty(A, c).has_l1 for c in (0.0, 0.2, C, np.zeros(3))] == [False, True, True, False]
-
-
 def test_a_number_is_the_same_weight_for_every_feature_and_an_array_has_one_for_each():
     weights = weights_of(Penalty(0.3, C), 3)
     np.testing.assert_array_equal(weights.a, [0.3, 0.3, 0.3])
@@ -54,11 +50,6 @@ def test_weights_are_copied_and_cannot_be_written(name, root):
     np.testing.assert_array_equal(getattr(penalty, name), C)
     with pytest.raises(ValueError, match="read-only"):
         getattr(penalty, root)[0] = 1.0
-
-
-def test_weights_up_to_a_hundred_digits_are_taken_and_whole_numbers_too():
-    assert Penalty(1e100).a == 1e100
-    assert Penalty(a=2, c=np.array([True, False])).weights(2)[1].tolist() == [1.0, 0.0]
 
 
 # Names
@@ -89,45 +80,11 @@ def test_solvers_and_builders_take_the_weights_themselves(solve):
     assert solve(X, **WEIGHTS).value == pytest.approx(solve(X, penalty=BY_ROOTS).value, abs=1e-7)
 
 
-def test_certificates_comparisons_and_paths_take_them_too():
-    result = dc.low_rank(X, **WEIGHTS)
-    assert dc.certify_v(X, result, **WEIGHTS) == dc.certify_v(X, result, penalty=Penalty(**WEIGHTS))
-    labels = dc.rounding.kmeans_centered(result.F)
-    assert dc.certify_labels(X, labels, result, **WEIGHTS).gap >= 0.0
-    bracket, other = dc.certify_y(X, result.F, ridge=0.25), dc.low_rank(X, ridge=0.25)
-    assert max(bracket.lower, other.lower) <= min(bracket.upper, other.upper)
-    table = dc.compare(X, methods=["low_rank"], **WEIGHTS)
-    assert table.rows[0]["value"] == pytest.approx(result.value, abs=1e-4)
-    path = dc.paths.lambda_path(X, [0.04], ridge=0.25)
-    assert path.value[0] == pytest.approx(result.value, abs=1e-4)
-
-
-def test_the_estimators_take_either():
-    given = (WEIGHTS, {"a": 0.5, "c": 0.2}, {"a": 0.5, "lam": 0.04})
-    assert np.ptp([dc.DiffracClustering(**weights).fit(X).result_.value for weights in given]) < 1e-4
-    assert dc.DiffracClustering(ridge=0.0).fit(X).upper_bound_ < dc.DiffracClustering().fit(X).upper_bound_
-
-
 def test_equal_groups_are_one_key_and_say_how_many_there_are():
     one, other = (dc.Penalty(lam=0.1, groups=groups).groups for groups in ([0, 0, 1], ["a", "a", "b"]))
     assert len({one, dc.Penalty(lam=0.2, groups=[5, 5, 6]).groups, other}) == 3
     assert one == dc.Penalty(lam=0.3, groups=[0, 0, 1]).groups
     assert repr(one) == "<2 groups of 3 columns>"
-
-
-def test_each_feature_of_a_penalty_without_groups_is_a_group_of_its_own():
-    groups = dc.Penalty(lam=0.1).feature_groups(3)
-    assert groups.are_single
-    assert groups.names == ("0", "1", "2")
-    assert groups.labels.tolist() == [0, 1, 2]
-    assert not dc.Penalty(lam=0.1, groups=[0, 0, 1]).feature_groups(3).are_single
-
-
-def test_the_unit_of_a_group_is_its_largest_size_at_any_scale():
-    sizes = np.array([0.1, 3.0, 0.2, 0.05])
-    common = GroupNorms(np.ones(4), np.array([0, 1, 0, 2])).group_max(sizes)
-    np.testing.assert_array_equal(common, [0.2, 3.0, 0.2, 0.05])
-    np.testing.assert_allclose(GroupNorms(np.ones(4), np.array([0, 1, 0, 2])).group_max(1e-3 * sizes), 1e-3 * common)
 
 
 @pytest.mark.parametrize(("most", "columns"), [(1, [1, 3]), (2, [1, 3]), (3, [1, 3, 0]), (4, [1, 3, 0]), (6, range(6))])

@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import oracles
 import pytest
+from rationals import fractions
 
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.penalties.base import PairPenalty
@@ -244,6 +245,12 @@ def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_s
     assert float(np.sum((root.T @ found) ** 2)) <= problem.value * (1.0 + 3e-4 / least) + 1e-6
 
 
+def test_no_multipliers_are_chosen_between_two_parts_of_one_group():
+    """C is 0 inside a group, so that a clipped block of it would prove too much."""
+    with pytest.raises(ValueError, match="a group is split between rows and columns"):
+        PENALTIES["groups"].off_diagonal(np.array([0, 3]), np.array([1, 2]))
+
+
 def blocks_among(penalty, indices):
     """The positions of each group among some coordinates."""
     return [np.flatnonzero(np.isin(indices, group)) for group in penalty.groups if np.isin(indices, group).any()]
@@ -256,6 +263,7 @@ def test_groups_of_one_are_the_l1_norm():
         assert groups.value(U) == pytest.approx(l1.value(U), rel=1e-13)
     for name in ("project_safe", "dual_norms", "support_function", "group_norms", "direction_norm"):
         np.testing.assert_allclose(getattr(groups, name)(Z), getattr(l1, name)(Z), rtol=1e-12, atol=1e-14)
+    assert np.all(np.abs(fractions(groups.project_inexact(9.0 * Z))) <= np.outer(fractions(C), fractions(C)))
     for limit in range(5):
         np.testing.assert_array_equal(groups.first_groups(order, limit), order[:limit])
         np.testing.assert_array_equal(l1.first_groups(order, limit), order[:limit])

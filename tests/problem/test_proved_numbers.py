@@ -6,7 +6,6 @@ import io
 import math
 import pickle
 import re
-import sys
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +15,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.app import render
@@ -24,10 +22,9 @@ from diffrac_cvx.app.answer import Answer
 from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.page import views
 from diffrac_cvx.comparison import comparing, disagreements
-from diffrac_cvx.comparison.methods import ComparisonTask, MethodResult
+from diffrac_cvx.comparison.methods import MethodResult
 from diffrac_cvx.comparison.table import ReportTable, format_cell
 from diffrac_cvx.estimators.affine import bounds_message
-from diffrac_cvx.problem.direction_problem import PrimalPoint
 from diffrac_cvx.problem.formatting import (
     FormattedBound,
     format_bracket,
@@ -40,16 +37,9 @@ from diffrac_cvx.problem.formatting import (
     sum_rounded_up,
     width_of,
 )
-from diffrac_cvx.solvers.driver import certify_until_stopped
-from diffrac_cvx.solvers.stopping import Iterate, Stopping
-from experiments.benchmark.claims import check_brackets
-from experiments.benchmark.table import gap_text
-from experiments.harness.tables import format_table, read_table
+from experiments.harness.tables import format_table
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
-X = np.array([[-2.0, 0.5], [-1.0, -0.3], [1.5, 0.2], [1.0, 0.4], [0.5, -0.8]])
-Y = np.array([-1.0, -1.0, 1.0, 1.0, 1.0])
-NOTHING = np.empty(0)
 
 
 @st.composite
@@ -101,31 +91,10 @@ def of_progress_on_the_terminal(*of):
     return errors.getvalue(), "between <L> and <U>"
 
 
-def of_row_of_comparison(lower, upper):
-    limits = {"tol": 1e-4, "time_limit": None, "memory_limit": None, "seed": 0}
-    task = ComparisonTask(X=X, nu=1.0, penalty=dc.Penalty(), alpha=0.0, **limits)
-    row = comparing.row_of("one", MethodResult("(9)", labels=Y, objective=upper), task, None, lower)
-    return format_cell(row["label_gap"]), "<G>"
-
-
 def of_best_labels(lower, upper):
     found = {"one": MethodResult("(15)", bounds=dc.Bracket(lower, 1.0), objective=upper)}
     said = " ".join(disagreements.describe_best_labels(found))
     return said, "objective <U> in (9); certified lower bound <L> (one)"
-
-
-def of_lost_cluster(lower, upper):
-    def iterates():
-        point = PrimalPoint(np.zeros((2, 1)), upper, NOTHING)
-        yield Iterate(point.U, 1, point=point, bounds=dc.Bracket(lower, upper))
-        raise dc.ClusterConnectionError("lost")
-
-    problem = direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=0.1))
-    try:
-        certify_until_stopped(problem, iterates(), None, Stopping(1e-300, 10), "one", dc.Status.STALLED)
-    except dc.ClusterConnectionError as lost:
-        return str(lost), "lies in [<L>, <U>]"
-    return ("",)  # a bracket of no width ends the search before
 
 
 def of_warning_of_estimator(lower, upper):
@@ -134,9 +103,9 @@ def of_warning_of_estimator(lower, upper):
     return str(warned[0].message), "gap is <G>, tol"
 
 
-def certificate_of(lower, upper, k=None):
-    of = {"objective": upper, "lower": lower}
-    return dc.LabelCertificate(**of, directions=NOTHING)
+def of_labels(lower, upper):
+    made = dc.LabelCertificate(objective=upper, lower=lower, directions=np.empty(0))
+    return str(made), "objective=<U>, bracket=[<L>, <U>], gap=<G>)"
 
 
 def of_method_on_the_page(lower, upper):
@@ -158,27 +127,16 @@ FACES = {
     "text": lambda *of: (f"{format_bracket(*of)} {format_gap(*of)}", "[<L>, <U>] <G>"),
     "bracket": lambda *of: (str(dc.Bracket(*of)), "[<L>, <U>]"),
     "result": lambda *of: (repr(result_of(*of)), "value=<U>, bracket=[<L>, <U>], gap=<G>,"),
-    "labels": lambda *of: (str(certificate_of(*of)), "objective=<U>, bracket=[<L>, <U>], gap=<G>)"),
-    "clusters": lambda *of: (repr(certificate_of(*of, 3)), "LabelCertificate(objective=<U>, bracket=[<L>, <U>]"),
+    "labels": of_labels,
     "split in words": lambda *of: of_split(
         render.bound_sentence(answer_with(*of)), *of, lambda width: width <= 1e-4, "more than <G>."
     ),
     "verbose estimator": lambda *of: (bounds_message(*of), "[<L>, <U>]"),
     "method on the page": of_method_on_the_page,
     "progress": of_progress_on_the_terminal, "comparison": of_comparison,
-    "row of a comparison": of_row_of_comparison, "best labels": of_best_labels, "lost cluster": of_lost_cluster,
-    "warning of an estimator": of_warning_of_estimator, "selected features": of_selection,
+    "best labels": of_best_labels, "warning of an estimator": of_warning_of_estimator,
+    "selected features": of_selection,
 }  # fmt: skip
-
-
-def apart_in_benchmark(lower, upper):
-    """The upper end of one method and the lower end of another as the check of the benchmark prints them, if apart."""
-    rows = {
-        "instance": "a", "method": ["one", "two"], "own_lower": [upper, 0.0], "own_upper": [1.0, lower],
-        "judged_lower": np.nan, "judged_upper": np.nan, "time_to_1e-2": np.nan,
-    }  # fmt: skip
-    text = check_brackets(pd.DataFrame(rows)).text
-    return numbers(text, "one own_lower is <L>, two own_upper is <U>")[::-1] if "CONFLICT" in text else None
 
 
 a_few = settings(max_examples=60, deadline=None, derandomize=True)
@@ -204,9 +162,6 @@ def test_a_printed_bracket_holds_the_exact_one(face, exact):
 @given(exact=brackets())
 def test_brackets_that_lie_apart_do_so_as_printed(exact):
     lower, upper = exact
-    ends = apart_in_benchmark(lower, upper)
-    assert (ends is not None) == (upper > lower + 1e-8)
-    assert ends is None or Fraction(ends[0]) < Fraction(ends[1])
     name = {"one": MethodResult("(9)", objective=lower), "two": MethodResult("(15)", bounds=dc.Bracket(upper, 1.0))}
     for sentence in disagreements.contradictions_of_labels("one", name["one"], "two", name["two"]):
         score, bound = numbers(sentence, "objective <U> in (9), below the lower bound <L> of two")
@@ -272,17 +227,6 @@ def test_a_narrow_bracket_has_the_digits_that_tell_its_ends_apart():
     assert format_bracket(-math.inf, math.inf) == "[-inf, inf]"
 
 
-def test_the_cost_of_a_split_is_never_printed_below_what_no_split_costs_less_than():
-    six = np.array([[-0.1], [-0.2], [-3.0], [0.1], [0.4], [2.9]])
-    result = dc.low_rank(six)
-    split = dc.certify_labels(six, np.sign(six[:, 0]), result)
-    text = render.bound_sentence(answer_with(result.lower, split.objective, tol=-1.0))
-    (cost,) = numbers(text, "split: <U> (0")
-    assert Fraction(cost) >= Fraction(split.objective) >= Fraction(result.lower)
-    assert numbers(render.bound_sentence(answer_with(0.4, 0.450660645)), "Cost of this split: <U>") == ("0.4507",)
-    assert numbers(render.bound_sentence(answer_with(0.450660644, 0.6)), "costs less than <L>.") == ("0.4506",)
-
-
 def test_a_proved_number_is_a_float_that_keeps_its_text():
     number = formatted_lower(0.3)
     assert (number, number.text, repr(number), f"{number:.1f}") == (0.3, "0.2999", "0.3", "0.3")
@@ -307,22 +251,6 @@ def test_a_table_of_an_experiment_holds_the_exact_bracket_and_changes_no_more(ex
     assert format_table(read) == text
 
 
-@pytest.mark.parametrize("file", ["benchmark", "validation", "two_class", "convergence"])
-def test_a_stored_table_is_written_as_it_was_read(file):
-    stored = Path(dc.__file__).parents[1] / "figures" / f"{file}.csv"
-    assert format_table(read_table(stored)) == stored.read_text()
-
-
-def test_a_table_without_rows_is_written():
-    assert format_table(pd.DataFrame(columns=["lower", "which"])) == "lower,which\n"
-
-
-def test_the_gap_of_a_benchmark_is_rounded_up():
-    row = {"own_lower": 0.1, "own_upper": 0.2, "relative_gap": 1.21e-4, "seconds": 1.0}
-    assert gap_text(pd.Series(row)) == "1.3e-04 in 1"
-    assert gap_text(pd.Series({**row, "relative_gap": np.nan})).startswith("0.5* in")
-
-
 def rounded_by_hand(path):
     """The places where a file formats a proved number by digits of its own."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -341,10 +269,3 @@ def test_no_other_module_formats_a_proved_number():
     assert len(files) > 100
     places = [place for file in files for place in rounded_by_hand(file)]
     assert [place for place in places if "formatting.py" not in place and "bound.excess" not in place] == []
-
-
-def test_printing_needs_nothing_but_the_standard_library():
-    tree = ast.parse((Path(dc.__file__).parent / "problem" / "formatting.py").read_text())
-    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert modules <= set(sys.stdlib_module_names)

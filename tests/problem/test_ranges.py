@@ -102,12 +102,6 @@ def test_what_was_proved_before_numbers_left_the_range_is_returned(monkeypatch, 
     assert "double precision; the bounds are valid" in str(found.status)
 
 
-def test_another_error_is_not_taken_for_one_of_the_range(monkeypatch):
-    monkeypatch.setattr(augmented_lagrangian, "one_block_iterates", fail(ValueError("something else")))
-    with pytest.raises(ValueError, match="something else"):
-        dc.low_rank(TALL, ridge=0.1, tol=1e-15)
-
-
 @pytest.mark.parametrize("function", [np.linalg.eigvalsh, scipy.linalg.eigvalsh], ids=["numpy", "scipy"])
 def test_an_error_of_a_library_is_one_in_words(function):
     with pytest.raises(dc.DataError, match="range of double precision"):

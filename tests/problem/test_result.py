@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from diffrac_cvx.problem.penalty import suggested_lam
-from diffrac_cvx.problem.result import Bracket, Components, Result, Status
+from diffrac_cvx.problem.result import Components, Result, Status
 
 STATUS_KEYS = (
     "optimal closed_form max_iter time_limit user_limit out_of_memory stopped smoothed_gap stalled inaccurate "
@@ -28,10 +28,6 @@ def test_every_status_has_a_stable_key_and_a_message():
         assert status is Status(status.value) is Status[status.value.upper()] is pickle.loads(pickle.dumps(status))
         assert str(status) == f"{status}" == status.message
         assert re.fullmatch(r"\w.*[^.]", status.message)  # without a full stop: it stands in other sentences
-
-
-def test_the_gap_is_the_width_of_the_bracket():
-    assert Bracket(0.2, 0.5).gap == result_of().gap == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
@@ -96,15 +92,7 @@ def test_the_offset_is_no_feature():
     assert result.features(2).tolist() == [0, 1]
 
 
-def test_no_feature_of_a_zero_matrix_is_selected():
-    assert len(result_of(G=np.zeros((4, 1))).features()) == 0
-
-
 def test_the_weight_to_begin_with_is_that_of_the_law():
     assert suggested_lam(100, 1000, 0.3) == pytest.approx(0.0788, abs=1e-4)
     assert suggested_lam(400, 1000, 0.3) == pytest.approx(suggested_lam(100, 1000, 0.3) / 2)
     assert suggested_lam(60, 5000, 0.0) == 0.0
-
-
-def test_the_rank_in_the_words_is_that_of_a_factor_which_is_there_however_wide_that_of_v_is():
-    assert "rank<=1," in repr(result_of(factor=np.ones((4, 1)), G=np.ones((4, 3))))

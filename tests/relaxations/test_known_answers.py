@@ -40,16 +40,6 @@ def with_noise_columns(columns, d):
     return (columns - columns.mean(axis=0)) @ rng.standard_normal((d, d))
 
 
-def test_balanced_labels_and_their_direction_certify_themselves():
-    y = labels(30, 15)
-    X = with_noise_columns(y[:, None], 4)
-    v = np.linalg.lstsq(X, y)[0]
-    assert dc.certify_y(X, y[:, None]).upper <= ROUNDING
-    assert dc.certify_y(X, np.outer(y, y), alpha=0.0).upper <= ROUNDING
-    assert dc.certify_v(X, np.outer(v, v)).upper <= ROUNDING
-    assert dc.certify_labels(X, y, 0.0).gap <= ROUNDING
-
-
 @pytest.mark.parametrize(
     "fraction", [0.4, *(pytest.param(fraction, marks=pytest.mark.slow) for fraction in (0.0, 0.9))]
 )
@@ -90,14 +80,3 @@ def test_balance_is_imposed_exactly_though_the_problem_has_no_interior(solver):
     assert result.status is dc.Status.OPTIMAL
     assert result.n_iter < 1000  # as posed in the paper, SCS takes tens of thousands
     np.testing.assert_allclose(result.F.sum(axis=0), 0.0, atol=1e-6)
-
-
-@pytest.mark.parametrize("penalty", [NO_PENALTY, dc.Penalty(a=0.2), dc.Penalty(a=0.1, c=[0.1, 0.3, 0.0])])
-@pytest.mark.parametrize("nu", [0.4, 1.0])
-def test_the_best_labeling_bounds_every_relaxation_from_above(nu, penalty):
-    X = centered_normal(9, 3, 3)
-    best, _ = oracles.best_labeling(X, nu, penalty.a, penalty.c)
-    for name, form in FORMS.items():
-        if name != "penalized_nu" or not penalty.has_l1:
-            assert form(X, nu, penalty).lower <= best + ROUNDING
-    assert oracles.solve_v(X, nu, penalty.a, penalty.c)[0] <= best + oracles.TOL

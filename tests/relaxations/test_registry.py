@@ -56,19 +56,6 @@ def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
     assert "toy/SCS, toy_solver were skipped: it takes no l1 penalty" in found.notes
 
 
-def test_the_page_offers_a_toy(toys):
-    pytest.importorskip("marimo")
-    from diffrac_cvx.app.page.views import choose_methods
-
-    names = ["toy", "v_space", "toy_solver", "SCS"]
-    assert choose_methods(names, 20, 3) == (["toy_solver", "v_space/SCS", "toy/SCS"], {})
-
-
-def test_the_estimators_take_a_toy(toys):
-    pytest.importorskip("sklearn")
-    assert dc.DiffracClustering(solver="toy_solver").fit(PLANTED.X).result_.solver == "toy_solver"
-
-
 def test_a_rounding_of_roundings_is_known_to_the_estimators_and_printed_by_compare(monkeypatch):
     pytest.importorskip("sklearn")
     monkeypatch.setitem(dc.rounding.ROUNDINGS, "by_row", lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0))
@@ -86,15 +73,6 @@ def test_the_command_line_lists_and_runs_a_toy(toys, tmp_path, capsys):
     assert "toy/SCS" in capsys.readouterr().err
     assert run_command_line(["compare", str(table), "--ridge", "0", "-m", "toy/SCS", "-m", "toy_solver"]) == 0
     assert "toy (8)" in capsys.readouterr().out
-
-
-def test_the_tables_of_the_documentation_hold_a_toy(toys, monkeypatch):
-    monkeypatch.syspath_prepend(str(inspect.getfile(dc)).rpartition("diffrac_cvx")[0] + "docs")
-    import generated
-
-    assert "``toy/CLARABEL``" in generated.TABLES["methods"]()
-    assert "`toy`" in generated.TABLES["sizes"]()
-    assert "``coin``" in generated.TABLES["methods"]()
 
 
 def test_every_relaxation_has_one_record_with_the_parameters_of_its_builder():

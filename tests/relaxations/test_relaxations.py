@@ -60,12 +60,6 @@ def test_fixed_imbalance_gives_the_value_of_eq_7(noisy, alpha):
     assert Y.mean() == pytest.approx(alpha, abs=1e-9)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5])
-def test_a_solution_that_is_not_finished_has_the_imbalance_asked_for(noisy, alpha):
-    F = dc.solve(dc.constrained_alpha(noisy, alpha), "SCS", max_iter=15).F
-    assert np.mean(F @ F.T) == pytest.approx(alpha, abs=1e-9)
-
-
 @pytest.mark.parametrize("nu", [0.25, 1.0])
 @pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
 def test_the_factor_of_every_space_attains_the_value_in_labels(noisy, nu, build):
@@ -109,31 +103,12 @@ def test_a_path_of_parameters_gives_the_values_of_rebuilt_problems(noisy, build)
         assert along.V.shape == again.V.shape
 
 
-def test_a_path_of_imbalances_gives_the_values_of_rebuilt_problems(noisy):
-    path = dc.constrained_alpha(noisy, 0.5)
-    for alpha in (0.2, 0.0, 1.0):
-        rebuilt = dc.solve(dc.constrained_alpha(noisy, alpha), "CLARABEL")
-        assert dc.solve(path.at(alpha=alpha), "CLARABEL").value == pytest.approx(rebuilt.value, abs=oracles.TOL)
-
-
 def test_the_relaxation_of_the_correlation_is_trivial_whatever_the_data():
     n = 20
     result = dc.solve(dc.correlation(np.random.default_rng(n).standard_normal((n, 3))), "CLARABEL", tol=1e-2)
     assert result.lower == -n
     assert result.value == pytest.approx(-n, rel=1e-3)  # the infimum is not attained: M grows without bound
     assert np.min(result.F @ result.F.T) > 0.9  # Y tends to 11'
-
-
-def test_the_correlation_of_a_labeling_never_beats_its_relaxation(noisy):
-    n, ys = len(noisy), oracles.labelings(len(noisy))[1:]
-    y = ys[np.argmax(np.einsum("ki,ij,kj->k", ys, oracles.hat(noisy), ys) / (n - ys.sum(axis=1) ** 2 / n))]
-    relaxation = dc.correlation(noisy)
-    M = relaxation.problem.variables()[0]
-    M.value = np.outer(y, y) / (1 - y.mean() ** 2)
-    assert relaxation.problem.constraints[0].violation() == pytest.approx(0.0, abs=1e-9)
-    attained = -(y @ oracles.hat(noisy) @ y) / (1 - y.mean() ** 2)
-    assert relaxation.read().value == pytest.approx(attained, rel=1e-9)
-    assert relaxation.problem.objective.value == pytest.approx(attained, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")

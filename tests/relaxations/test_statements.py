@@ -18,7 +18,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.solvers.smoothed_dual import published_dual, softmax_root, softmax_value
-from experiments.harness.statements import BY_NAME, STATEMENTS
+from experiments.harness.statements import STATEMENTS
 
 TESTS, EXPERIMENTS = Path(__file__).parents[1], Path(__file__).parents[2] / "experiments"
 ROUNDING = 1e-9
@@ -46,11 +46,6 @@ def split_labelings(n):
 
 
 # The list itself
-
-
-def test_the_names_of_the_statements_are_unique():
-    assert len(BY_NAME) == len(STATEMENTS)
-    assert len({statement.text for statement in STATEMENTS}) == len(STATEMENTS)
 
 
 def test_the_tests_named_by_the_statements_exist():

@@ -4,7 +4,7 @@ from instances import normal
 from posed import direction_problem
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
-from diffrac_cvx.certificates.search import alternate_projection
+from diffrac_cvx.certificates.search import improved_multipliers
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.problem.penalty import Penalty
@@ -123,7 +123,8 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     assert bounds.upper >= lower - 1e-12
     assert bounds.upper <= plain.upper
     assert refined.value == bounds.upper == pytest.approx(problem.rescale(refined.U).value, abs=1e-12)
-    moved = alternate_projection(problem, weighted_gram(problem.X.array(), 1 / np.sqrt(point.q)), C)
+    M = weighted_gram(problem.X.array(), 1 / np.sqrt(point.q))
+    _, moved = improved_multipliers(problem, M, point.U, C)
     assert np.all(np.abs(moved) <= problem.pair_penalty.half_width)
 
 

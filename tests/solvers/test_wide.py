@@ -12,7 +12,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import eliminate
-from diffrac_cvx.certificates.working_set import best_dual, check_kkt, off_diagonal_multipliers
+from diffrac_cvx.certificates.working_set import best_dual, check_kkt
 from diffrac_cvx.points.checks import as_data
 
 pytestmark = [
@@ -40,7 +40,7 @@ def test_a_multiplier_between_the_working_set_and_one_column_stays_in_its_box():
 
         def between(P, given, core=core, tried=tried, T=T):
             np.testing.assert_allclose(given, T, atol=1e-12)
-            tried.append(off_diagonal_multipliers(core, P, given, t))
+            tried.append(core.off_diagonal.best_multiplier(P, given, t))
             return tried[-1]
 
         eliminate(core, u, t, None, between)

@@ -41,10 +41,6 @@ class OffDiagonalDual:
         """Return t c_j c_k, slightly decreased."""
         return np.asarray(t * INSIDE_BOX * np.outer(self.rows.c, self.columns.c))
 
-    def restrict(self, columns: IndexArray) -> Self:
-        """Return the dual set for some of the columns, in complete groups."""
-        return type(self)(self.rows, self.columns.restrict(columns))
-
     def project_safe(self, tC: Array, t: float) -> Array:
         """Return nearly the projection onto t times the dual set, inside it after rounding."""
         bound = self.bound(t)
@@ -55,10 +51,16 @@ class OffDiagonalDual:
         return np.flatnonzero((np.abs(T) > self.bound(t)).any(axis=0))
 
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
-        """Return nearly the tC in t times the dual set that minimises tr e'P^-1 e, e = tC - T.
+        """Return nearly the tC in t times the dual set that minimises tr e'P^-1 e, e = tC - T; T if that is inside."""
+        columns = self.violated_columns(T, t)
+        if not len(columns):
+            return T
+        tC, part = T.copy(), type(self)(self.rows, self.columns.restrict(columns))
+        tC[:, columns] = part.residuals(P, np.ascontiguousarray(T[:, columns]), t)
+        return tC
 
-        e = -P Z at the minimum of tr Z'PZ/2 - tr Z'T + t sum_gh w_g w_h |Z_gh|.
-        """
+    def residuals(self, P: Array, T: Array, t: float) -> Array:
+        """Return nearly T - P Z at the minimum of tr Z'PZ/2 - tr Z'T + t sum_gh w_g w_h |Z_gh|."""
         with np.errstate(over="ignore", invalid="ignore"):  # single precision has a smaller range
             found = lasso_residuals(P, T, self.bound(t))
         return np.where(np.isfinite(found), found, T)

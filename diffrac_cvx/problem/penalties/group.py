@@ -128,7 +128,7 @@ class GroupOffDiagonal(OffDiagonalDual):
         found = [places[1].ravel() for places, _ in violated_blocks(T, self.rows, self.columns, t)]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
 
-    def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
+    def residuals(self, P: Array, T: Array, t: float) -> Array:
         values = np.linalg.eigvalsh(P)
         if values[0] <= 0.0:  # then no choice of the multiplier gives a certificate
             return T

@@ -34,31 +34,6 @@ def several(*lows, ratio=0.1, instances=300):
     return frame(**{"eigenvector right": right}, ratio=[within(ratio, ratio)], instances=instances)
 
 
-def spectrum(every=1e-12, two=1e-12, below=0):
-    return frame(**{"any eigenvalue": every, "two smallest": two, "below the bound": below})
-
-
-def c_min(above, below, cases=10):
-    return frame(["at most 1", "above 1"], **{"cases": cases, "holds in": [below, above]})
-
-
-def hessian(*lows, instances=100):
-    return frame(theory.HESSIAN_ROWS, **{"holds in": [share(low) for low in lows], "instances": instances})
-
-
-def equivalence(row, exceptions, true=50, instances=100):
-    return frame([row], exceptions=exceptions, true=true, instances=instances)
-
-
-def of_equivalence(row):
-    return [(equivalence(row, 0), AGREES), (equivalence(row, 2), PARTLY), (equivalence(row, 20), DIFFERS),
-            (equivalence(row, 0, true=98), NOT_TESTED)]  # fmt: skip
-
-
-def mixture(value="6.6e-13", rank=True, distance=1e-3, unique=33):
-    return frame(**{"largest value": value, "rank 2": rank, "distance if unique": distance, "unique": unique})
-
-
 def sizes(symbol, quotient=1.3, exponent=1.7, always=True):
     rows = {"over the balanced n": ["-", within(quotient - 0.1, quotient + 0.1)], "in every instance": [True, always]}
     rows["exponent of d"] = [within(1.6, 1.8), within(exponent, exponent + 0.1)]
@@ -68,10 +43,6 @@ def sizes(symbol, quotient=1.3, exponent=1.7, always=True):
 def of_sizes(symbol):
     return [(sizes(symbol), AGREES), (sizes(symbol, quotient=2.5), PARTLY), (sizes(symbol, quotient=0.4), PARTLY),
             (sizes(symbol, exponent=2.5), PARTLY), (sizes(symbol, always=False), DIFFERS)]  # fmt: skip
-
-
-def gain(high, instances=60):
-    return frame(**{"gain beyond 1": [within(0.0, high)], "instances": instances})
 
 
 def alternation(few, right, instances=100):
@@ -106,27 +77,8 @@ TABLES = {
         (several(0.97, 0.1), AGREES), (several(0.97, 0.97, ratio=0.6), PARTLY), (several(0.6, 0.1), PARTLY),
         (several(0.12, 0.14), DIFFERS), (several(0.97, 0.97, instances=70), NOT_TESTED),
     ],
-    "spectrum": [
-        (spectrum(), AGREES), (spectrum(below=1), PARTLY), (spectrum(two=0.1), PARTLY), (spectrum(every=0.1), PARTLY),
-        (spectrum(0.1, 0.1), DIFFERS),
-    ],
-    "c-min": [
-        (c_min(10, 10), AGREES), (c_min(10, 2), PARTLY), (c_min(9, 10), DIFFERS), (c_min(10, 10, [0, 10]), NOT_TESTED),
-    ],
-    "hessian": [
-        (hessian(0.98, 0.98, 0.98), AGREES), (hessian(0.98, 0.98, 0.6), PARTLY), (hessian(0.8, 0.98, 0.98), DIFFERS),
-        (hessian(0.98, 0.98, 0.98, instances=70), NOT_TESTED),
-    ],
-    "one-dimension": of_equivalence("one dimension"),
-    "multi-label-diagonal": of_equivalence("diagonal"),
-    "rank-two": [
-        (mixture(), AGREES), (mixture(distance=0.2), PARTLY), (mixture(rank=False), PARTLY),
-        (mixture("0.001"), DIFFERS),
-        (mixture(unique=0), NOT_TESTED),
-    ],
     "rank-two-unique": of_sizes("alpha* ="),
     "multi-label-support": of_sizes("k ="),
-    "nu-range": [(gain(0.009), AGREES), (gain(0.03), PARTLY), (gain(0.2), DIFFERS), (gain(0.0, 19), NOT_TESTED)],
     "procrustes-few": [
         (alternation(0.97, 0.99), AGREES), (alternation(0.6, 0.97), PARTLY), (alternation(0.5, 0.6), DIFFERS),
         (alternation(0.97, 0.99, 74), NOT_TESTED),

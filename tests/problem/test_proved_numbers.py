@@ -22,7 +22,7 @@ from diffrac_cvx.app.answer import Answer
 from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.page import views
 from diffrac_cvx.comparison import comparing, disagreements
-from diffrac_cvx.comparison.methods import MethodResult
+from diffrac_cvx.comparison.methods import ComparisonTask, MethodResult
 from diffrac_cvx.comparison.table import ReportTable, format_cell
 from diffrac_cvx.estimators.affine import bounds_message
 from diffrac_cvx.problem.formatting import (
@@ -117,7 +117,7 @@ def of_selection(lower, upper):
 
 
 def of_comparison(lower, upper):
-    task = ComparisonTask(X=X, nu=1.0, penalty=dc.Penalty(), alpha=0.0)
+    task = ComparisonTask(X=np.eye(5), nu=1.0, penalty=dc.Penalty(), alpha=0.0)
     row = comparing.row_of("one", MethodResult("(15)", result_of(lower, upper)), task, None, lower)
     columns = {name: name for name in ("value", "lower", "upper", "gap")}
     return " ".join(ReportTable.from_records([row], columns).lines()[1]), "<U> <L> <U> <G>"

@@ -19,14 +19,13 @@ from experiments.choice import findings as choice
 from experiments.few_labels import findings as few_labels
 from experiments.groups import findings as groups
 from experiments.harness import findings
-from experiments.harness.claims import Finding
 from experiments.harness.intervals import proportion_of
 from experiments.many_clusters.findings import means
 from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
-from experiments.optimal import claims as optimal
+from experiments.optimal import findings as optimal
 from experiments.structure import findings as structure
-from experiments.wide.claims import at, by_method
+from experiments.wide.findings import at, by_method
 from experiments.wide.methods import FIXED as FIXED_LAMS
 from experiments.wide.methods import OWN
 
@@ -241,10 +240,8 @@ def table_of_optimal(table: pd.DataFrame) -> str:
 
 
 def losses_of_optimal(table: pd.DataFrame) -> str:
-    """Return what was found about other methods, as a list."""
-    solved = table[table["solved"] == 1]
-    found = [optimal.nearer(solved), optimal.initializations(solved), optimal.directions(table), optimal.program(table)]
-    return "\n".join(f"- {one.statement[0].upper()}{one.statement[1:]}: {one.measured}" for one in found) + "\n"
+    """Return how the search compares with other exact methods, with heuristics, and with the true classes."""
+    return "\n".join(map(format_finding, optimal.findings(table)[-3:])) + "\n"
 
 
 def table_of_few_labels(table: pd.DataFrame) -> str:
@@ -283,15 +280,13 @@ def table_of_least_weights(table: pd.DataFrame) -> str:
     return list_table([LEAST_WEIGHT if name == "smallest weight" else name for name in header], rows)
 
 
-def findings_of(claims: Callable[[pd.DataFrame], list[Finding | findings.Finding]], table: pd.DataFrame) -> str:
-    """Return what an experiment found, as a list or as tables with captions."""
-    return "\n".join(map(format_finding, claims(table))) + "\n"
+def findings_of(found: Callable[[pd.DataFrame], list[findings.Finding]], table: pd.DataFrame) -> str:
+    """Return what an experiment found, as tables with captions."""
+    return "\n".join(map(format_finding, found(table))) + "\n"
 
 
-def format_finding(one: Finding | findings.Finding) -> str:
-    """Return a finding: an item of a list, or a table after its caption."""
-    if isinstance(one, Finding):
-        return f"- {one.statement[0].upper()}{one.statement[1:]}: {one.measured} {one.comment}"
+def format_finding(one: findings.Finding) -> str:
+    """Return a finding: a table after its caption."""
     head, *rows = findings.lines_of(one.table)
     caption = escape_text(f"{one.caption}. {one.comment}".rstrip())
     return f"{caption}\n\n{list_table(head, [[escape_text(entry) for entry in row] for row in rows])}"

@@ -12,17 +12,16 @@ from matplotlib.figure import Figure
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 from experiments.harness.boundary import find_boundary
-from experiments.harness.claims import Finding
 from experiments.harness.findings import in_words
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE
 from experiments.harness.tables import read_table, split_parts
-from experiments.optimal import claims as optimal
+from experiments.optimal import findings as optimal
 from experiments.optimal import plot as optimal_plot
 from experiments.phase_transition import findings as phase_transition
 from experiments.sparse_regime import findings as sparse_regime
 from experiments.sparse_regime import plot as sparse_plot
 from experiments.sparse_regime.population import solve_population
-from experiments.stress.claims import check_bounds
+from experiments.stress.experiment import check_bounds
 from experiments.theory import affine_law
 from experiments.wide_law import findings as wide_law
 from experiments.wide_law import plot as wide_plot
@@ -46,7 +45,8 @@ def numbers() -> dict[str, str]:
     panels = dict(iter(phase_transition.with_recovery(table_of("phase_transition")).groupby("panel")))
     ratios, gaussian = affine_law.ratios(affine).rename(index="d = {}".format), affine_law.LAWS["gaussian"][0]
     groups_lost = wide_law.found_and_lost(groups)
-    measured: dict[str, Finding | pd.DataFrame] = {
+    difficulty, compared = optimal.by_difficulty(best), optimal.exact_methods(best)
+    measured: dict[str, pd.DataFrame] = {
         "diagonal": phase_transition.proved_diagonal(panels),
         "population": sparse_regime.weights_that_keep(parts["population"], parts["sample"]),
         "exponents": sparse_regime.growth(found),
@@ -58,15 +58,12 @@ def numbers() -> dict[str, str]:
         "wide_theorem": wide_law.inequality(groups),
         "wide_kept": groups_lost.loc[[wide_law.BELOW]],
         "wide_lost": groups_lost.loc[[wide_law.ABOVE]],
-        "proved": optimal.proved(best),
-        "small_root": optimal.small_root(best),
-        "program": optimal.program(best),
-        "directions": optimal.directions(best),
+        "proved": optimal.certified(best),
+        "small_root": difficulty.loc[[optimal.NEAR, optimal.FAR]],
+        "program": compared.loc[[optimal.TEN_TIMES]],
+        "directions": compared.loc[[optimal.ENUMERATED]],
     }
-    words = {
-        name: f"{in_words(one)}." if isinstance(one, pd.DataFrame) else one.measured for name, one in measured.items()
-    }
-    return words | {
+    return {name: f"{in_words(one)}." for name, one in measured.items()} | {
         "seconds_of_search": optimal.limits(best),
         "stress": check_bounds(table_of("stress")).text.splitlines()[0] + ".",
     }

@@ -109,7 +109,7 @@ print(f"{'this relaxation':<24} {dc.metrics.adjusted_rand_score(y, labels):5.2f}
 # .. include:: ../wide.inc
 #
 # Projection pursuit (the last two columns) is better if many columns differ a little, and sparse components are better if the
-# columns are independent and differ little. ``figures/wide.md`` has the real tables.
+# columns are independent and differ little. ``docs/beyond.md`` has the real tables.
 #
 # Feature stability
 # -----------------

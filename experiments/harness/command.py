@@ -16,8 +16,8 @@ import pandas as pd
 from diffrac_cvx import __version__
 from diffrac_cvx.datasets.files import checksum
 from diffrac_cvx.errors import DataError
-from experiments.harness import findings, provenance
-from experiments.harness.claims import Finding, format_claims
+from experiments.harness import provenance
+from experiments.harness.findings import Finding, describe
 from experiments.harness.log import Log, SweepError, open_log
 from experiments.harness.style import noted
 from experiments.harness.sweep import Cell, Row, key_of, sweep
@@ -67,7 +67,7 @@ class Experiment:
     draw : callable or None
         Draws figures from the table and a file stem.
     findings : callable
-        Maps the table to findings (or to claims of the former kind).
+        Maps the table to findings.
     settings : mapping
         Parameters that rows depend on besides their cells; rows with other settings are measured again.
     seconds, memory : float, optional
@@ -93,7 +93,7 @@ class Experiment:
     cells: Callable[[str], Sequence[Cell]]
     measure: Callable[..., Row]
     draw: Callable[[pd.DataFrame, Path], None] | None
-    findings: Callable[[pd.DataFrame], Sequence[Finding | findings.Finding]]
+    findings: Callable[[pd.DataFrame], Sequence[Finding]]
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None
@@ -270,7 +270,7 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
         print(verdict.text)
     if grid == "smoke":
         print("The smoke grid only checks that the command works; it is too coarse for the verdicts below.")
-    print(format_claims(experiment.findings(table)))
+    print("\n".join(map(describe, experiment.findings(table))))
     print(f"wrote {stem}.csv" + (", .pdf and .png" if experiment.draw is not None else ""))
     return 0 if verdict.passed else 1
 

@@ -8,7 +8,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.machine.processes import OutOfTimeError, WorkerDiedError
 from experiments import methods, problems
 from experiments.benchmark import cells, plot, table
-from experiments.benchmark.claims import check_brackets, claims
+from experiments.benchmark.findings import ahead, check_brackets, findings, reached
 from experiments.methods import as_semidefinite, solve_max_cut
 
 SMALL = problems.SMOKE[0]
@@ -265,5 +265,13 @@ def test_times_limits_and_failures_have_their_words():
 def test_the_figure_and_the_tables_are_written_from_the_table_alone(tmp_path):
     plot.draw(TABLE, tmp_path / "benchmark")
     assert {path.name for path in tmp_path.iterdir()} == {f"benchmark.{kind}" for kind in ("md", "pdf", "png")}
-    for claim in claims(TABLE):
-        assert "nan" not in claim.measured
+
+
+def test_methods_are_counted_where_they_were_run_and_compared_where_both_solve():
+    assert reached(TABLE).loc["low_rank", ["run", "to 0.01", "to 0.0001"]].tolist() == [1, 1, 1]
+    assert reached(TABLE).loc["CVXPY + SCS", ["run", "to 0.01"]].tolist() == [0, 0]
+    slower = row_of("accelerated FISTA", **{"time_to_1e-2": 0.8, "time_to_1e-4": np.nan})
+    found = ahead(cells.confirm(pd.DataFrame([row_of(), slower])))
+    assert found.loc[("accelerated FISTA", 0.01), ["both", "median"]].tolist() == [1, pytest.approx(4.0)]
+    assert found.loc[("accelerated FISTA", 1e-4), ["both", "only `low_rank`"]].tolist() == [0, 1]
+    assert len(findings(TABLE)) == 2

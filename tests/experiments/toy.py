@@ -9,8 +9,8 @@ import numpy as np
 
 from diffrac_cvx.machine.processes import CallResult
 from diffrac_cvx.machine.writing import write_text
-from experiments.harness.claims import Finding
 from experiments.harness.command import Experiment
+from experiments.harness.findings import Finding, one_row
 from experiments.harness.log import read_line
 
 TEXTS = ("naïve", "=1+1", 'a, "b"\nc', "κ", "-0.5", "")
@@ -52,11 +52,11 @@ def draw(table, stem):
     write_text(stem.with_suffix(".png"), table.drop(columns="seconds").to_csv())
 
 
-def claims(table):
-    return [Finding("there are values", f"{len(table)} of them.")]
+def findings(table):
+    return [Finding("Values", one_row(values=len(table)))]
 
 
-EXPERIMENT = Experiment("toy", cells, measure, draw, claims, {"tol": 1})
+EXPERIMENT = Experiment("toy", cells, measure, draw, findings, {"tol": 1})
 
 
 class Here:

@@ -18,8 +18,8 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 from experiments.stress import cells as stress_cells
 from experiments.stress import exact as exact_values
 from experiments.stress.cells import ROUNDED, check_instance, measure
-from experiments.stress.claims import check_bounds
 from experiments.stress.exact import best_labels_value, direction_value, labels_value
+from experiments.stress.experiment import check_bounds
 from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, beside_collinear, make_instance
 
 

@@ -43,7 +43,7 @@ from diffrac_cvx.problem.formatting import (
 )
 from diffrac_cvx.solvers.driver import certify_until_stopped
 from diffrac_cvx.solvers.stopping import Iterate, Stopping
-from experiments.benchmark.claims import check_brackets
+from experiments.benchmark.findings import check_brackets
 from experiments.benchmark.table import gap_text
 from experiments.harness.tables import format_table, read_table
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from experiments.optimal import claims as optimal
+from experiments.optimal import findings as optimal
 from experiments.sparse_regime.population import solve_population
 from experiments.wide_law import findings as wide_law
 

@@ -17,8 +17,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     """Return the bounds tested, the violations and the width of the bounds, by family."""
     return [
         Finding(
-            "Bounds compared with 60-digit arithmetic, violations, instances with directions excluded, the largest excess of a "
-            "bound over its exact limit (negative if it holds), and the median width of the bounds, by family",
+            "Bounds compared with 60-digit arithmetic, violations, instances with directions excluded, the largest "
+            "excess of a bound over its exact limit, and the median width of the bounds, by family",
             by_family(table),
         )
     ]

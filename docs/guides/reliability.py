@@ -148,7 +148,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # **Interrupted sweeps.** An experiment adds a row to a log as soon as it is measured, and the same command resumes from there.
 # Tables and figures are written under another name and renamed, and a table is not replaced by one with fewer cells unless
 # ``--replace`` is given. ``tests/experiments/test_interrupted_sweeps.py`` kills a run at fifty random moments (``make test-all``),
-# damages its log, fills its disk and starts it twice: the table equals that of an undisturbed run, or an error message
+# damages its log and fills its disk: the table equals that of an undisturbed run, or an error message
 # explains the failure and the old table is unchanged.
 #
 # **Metamorphic tests.** Every relaxation and solver of ``dc.registry`` is run on data transformed in fifteen ways that

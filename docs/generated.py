@@ -228,22 +228,6 @@ def table_of_large(entry: Callable[[pd.Series], str], table: pd.DataFrame) -> st
     return list_table(head, [["–" if text == "-" else escape_text(text) for text in row] for row in rows])
 
 
-def table_of_optimal(table: pd.DataFrame) -> str:
-    """Return how many labels are proved optimal, and how fast, by kind of instance."""
-    rows = []
-    for row in optimal.by_kind(table).itertuples(index=False):
-        left = "-" if row.left != row.left else f"{row.left:.3f}"
-        seconds, nodes = ("-", "-") if row.solved == 0 else (f"{row.seconds:.2g}", f"{row.nodes:.0f}")
-        rows.append((row.kind, f"{row.solved} of {row.instances}", f"{row.root_gap:.3f}", seconds, nodes, left))
-    medians = ("median root gap", "median time (s), if proved", "relaxations", "median gap, if not")
-    return list_table(("instances", "proved optimal", *medians), rows)
-
-
-def losses_of_optimal(table: pd.DataFrame) -> str:
-    """Return how the search compares with other exact methods, with heuristics, and with the true classes."""
-    return "\n".join(map(format_finding, optimal.findings(table)[-3:])) + "\n"
-
-
 def table_of_few_labels(table: pd.DataFrame) -> str:
     """Return the mean accuracies on the points without labels, a set a row and a number of known labels a column."""
     balanced, methods = table[table["draw"] == "balanced"], ["relaxation", "ridge", "label spreading"]
@@ -306,8 +290,8 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "large_gaps": ("benchmark", partial(table_of_large, gap_text)),
     "large_memory": ("benchmark", partial(table_of_large, memory_text)),
     "stress": ("stress", table_of_stress),
-    "optimal": ("optimal", table_of_optimal),
-    "optimal_losses": ("optimal", losses_of_optimal),
+    "optimal": ("optimal", partial(findings_of, lambda table: optimal.findings(table)[:2])),
+    "optimal_losses": ("optimal", partial(findings_of, lambda table: optimal.findings(table)[-3:])),
     "few_labels": ("few_labels", table_of_few_labels),
     "few_labels_findings": ("few_labels", partial(findings_of, few_labels.findings)),
     "structure": ("structure", partial(findings_of, structure.findings)),

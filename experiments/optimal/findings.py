@@ -106,25 +106,6 @@ def by_difficulty(table: pd.DataFrame) -> pd.DataFrame:
     return shares({name: part["solved"] for name, part in rows.items()})
 
 
-def by_kind(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one line for each ridge of the real sets, each noise level of the planted ones, and the small ones."""
-    kinds = [kind_of(row) for _, row in table.iterrows()]
-    rows = []
-    for kind, part in table.groupby(kinds, sort=False):
-        solved, unsolved = part[part["solved"] == 1], part[part["solved"] == 0]
-        medians = {"root_gap": part["root_gap"].median(), "left": unsolved["gap"].median()}
-        medians |= {name: solved[name].median() for name in ("seconds", "nodes")}
-        rows.append({"kind": kind, "instances": len(part), "solved": len(solved), **medians})
-    return pd.DataFrame(rows).sort_values("kind", kind="stable")
-
-
-def kind_of(row: pd.Series) -> str:
-    """Return the label of a line of the table by kinds."""
-    if row["part"] == "real":
-        return f"real sets, ridge {row['ridge']:g}"
-    return f"planted, noise {row['noise']:g}" if row["part"] == "planted" else "planted, up to 30 points"
-
-
 def remaining(left: pd.DataFrame) -> pd.DataFrame:
     """Return how much of the root gap is left on instances that are not solved, and the instance with the largest gap."""
     fraction, worst = left["gap"] / left["root_gap"], left.loc[left["gap"].idxmax()]

@@ -138,13 +138,6 @@ def test_a_method_that_is_not_installed_is_a_row_that_names_its_package(monkeypa
     assert check_brackets(found).passed
 
 
-def test_the_table_says_what_each_other_package_needs():
-    assert set(table.NEEDS) == {name for name, method in methods.METHODS.items() if method.package}
-    for name, text in table.NEEDS.items():
-        assert f"`{methods.METHODS[name].package}`" in text
-        assert (text in table.markdown(TABLE)) is (name in set(TABLE["method"]))
-
-
 def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan), upper=1.0):
     return cells.Answer(seconds, dc.Bracket(upper * (1.0 - gap), upper), status, reached, None)  # not certified
 

@@ -79,11 +79,6 @@ def test_a_cell_whose_process_fails_is_a_row_with_a_reason(tmp_path):
     assert table["reason"].drop(list(reasons)).isna().all()
 
 
-def test_a_table_with_the_columns_of_older_ones_is_read_by_todays_names(tmp_path):
-    (tmp_path / "old.csv").write_text("set,lambda,n\nheart,0.1,270\n")
-    assert list(read_table(tmp_path / "old.csv").columns) == ["data_set", "lam", "n"]
-
-
 def test_a_table_comes_back_as_it_was_written(tmp_path):
     table = pd.DataFrame({"a": [1, 2], "b": [0.1 + 0.2, 1e-300]})
     write_table(table, tmp_path / "table.csv")

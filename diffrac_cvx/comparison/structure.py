@@ -37,6 +37,7 @@ from diffrac_cvx.rounding.two_clusters import labels_from_known
 from diffrac_cvx.solvers import low_rank
 
 SETTINGS = ((1.0, 0.3), (1.0, 0.03), (1.0, 3.0), (0.3, 0.3), (0.1, 0.3))  # nu and ridge of the splits tested
+RIDGE_FACTOR = 2 / 3  # of d / n, which multiplies the ridges of tables with many columns
 N_FOLDS = 5
 N_PARTITIONS, N_PARTITIONS_WIDE, WIDE = 3, 2, 100  # partitions into folds; fewer with more than 100 columns
 N_DRAWS, MAX_EXCEEDANCES = 199, 10  # samples from the unimodal density; fewer once ten of them are as multimodal
@@ -131,7 +132,8 @@ def structure_test(
     it; over several partitions each row has the mean of its scores.  If the table is one unimodal cloud, these scores
     have one mode.  The statistic is their critical bandwidth (Silverman, 1981), and its null distribution that of
     samples from the unimodal density nearest to the scores.  Splits with several weights (nu, ridge) are tested, those
-    given first, because each finds other groups; the p-value is corrected for their number.
+    given first, because each finds other groups; the p-value is corrected for their number.  If d is above 3n/2,
+    the ridges of the others are multiplied by 2d/(3n), because the eigenvalues of X'X/n increase as d/n.
 
     The verdict is
 
@@ -191,7 +193,8 @@ def structure_test(
     penalty = Penalty(ridge=0.3) if penalty is None else penalty
     points = sample_points(X, sample_weight, constraints, generator)
     splits = [Split(nu, penalty, n_clusters, standardize)]
-    for other, ridge in SETTINGS:
+    factor = max(1.0, RIDGE_FACTOR * points.shape[1] / len(points))
+    for other, ridge in [(other, factor * ridge) for other, ridge in SETTINGS]:
         is_given = n_clusters == 2 and other == nu and np.all(penalty.ridge == ridge) and not np.any(penalty.c)
         splits += [] if is_given else [Split(other, penalty.with_weights(0.0, ridge), 2, standardize)]
     n_units = int(units_of(points).max()) + 1

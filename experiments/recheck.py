@@ -94,7 +94,7 @@ def recheck(experiment: Experiment, path: Path, day: str, cells: int, seconds: f
 def draw_cells(table: pd.DataFrame, cells: Sequence[Cell], day: str, count: int) -> tuple[list[Cell], pd.DataFrame]:
     """Return a random sample of the cells that have a row in a table, and these rows, in the same order."""
     rng = np.random.default_rng([int(digits) for digits in re.findall(r"\d+", day)])
-    chosen, places = [], []
+    chosen, places = list[Cell](), list[int]()
     keys: dict[tuple[str, ...], list[tuple[str, ...]]] = {}  # of the rows, by the columns that identify a cell
     for k in rng.permutation(len(cells)):
         if len(chosen) == count:

@@ -28,9 +28,9 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.processes import Worker
 from experiments.__main__ import find_modules
 from experiments.harness import provenance
+from experiments.harness.cell import SECONDS, Cell, SweepError, measure_by
 from experiments.harness.command import LOGS, Experiment
 from experiments.harness.intervals import mean_of
-from experiments.harness.sweep import SECONDS, Cell, SweepError, measure_by
 from experiments.harness.tables import format_table, keys_of, read_table
 
 CELLS, LIMIT = 5, 120.0  # cells of a table, and seconds for each of them

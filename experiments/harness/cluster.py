@@ -18,7 +18,7 @@ from distributed import Client, KilledWorker, as_completed, get_worker
 
 from diffrac_cvx import __version__
 from diffrac_cvx.machine.processes import Worker
-from experiments.harness.sweep import Cell, Measured, Row, SweepError, measure_by
+from experiments.harness.cell import Cell, Measured, Row, SweepError, measure_by
 
 PATIENCE = 10.0  # seconds to wait for an answer of the scheduler
 

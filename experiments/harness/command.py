@@ -16,8 +16,9 @@ from diffrac_cvx import __version__
 from diffrac_cvx.datasets.files import checksum
 from diffrac_cvx.errors import DataError
 from experiments.harness import provenance
+from experiments.harness.cell import Cell, Row, SweepError
 from experiments.harness.findings import Finding, describe
-from experiments.harness.sweep import Cell, Log, Row, SweepError, sweep
+from experiments.harness.sweep import Log, sweep
 from experiments.harness.tables import cells_left_out, read_table, write_table
 
 REFUSED, INTERRUPTED = 2, 130  # exit statuses: request refused; Ctrl-C

@@ -4,11 +4,9 @@ Every row is appended to a log as soon as it is measured; an interrupted sweep r
 """
 
 import json
-import os
 import threading
-import traceback
 import zlib
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from itertools import product
@@ -19,19 +17,10 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from diffrac_cvx.errors import ResourceError
-from diffrac_cvx.machine.processes import Call, OutOfTimeError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import Worker
+from experiments.harness.cell import SECONDS, Cell, Measured, Row, SweepError, measure_by
 
-Cell = Mapping[str, Any]
-Row = dict[str, Any]
-Measured = Generator[tuple[Cell, Row]]
-SECONDS = "processor seconds"  # entry of a row in the log with the cost of its cell; no column of the table
-TRIES = 3  # attempts for a cell whose process is killed from outside
-FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP")  # killed by the user, or by the system for lack of memory
-
-
-class SweepError(Exception):
-    """Raised if a sweep cannot start or continue; the message names the cause and the remedy."""
+__all__ = ["Cell", "Log", "Row", "cross", "read_line", "sweep"]
 
 
 class Log:
@@ -173,39 +162,3 @@ def measure_cells(
         threads.shutdown(cancel_futures=True)
         for worker in workers:
             worker.close()
-
-
-def measure_by(
-    worker: Worker, measure: Callable[..., Row], cell: Cell, stopped: Callable[[], bool], seconds: float | None
-) -> Row:
-    """Measure a cell in the process of a worker; return a row with a reason if the process dies, raise other errors.
-
-    A process that is killed from outside counts against its cell only if this is repeated.
-    """
-    for attempt in range(1, TRIES + 1):
-        try:
-            answer = worker.call(Call(measure_here, (measure, cell)), stopped=stopped, seconds=seconds)
-        except OutOfTimeError as late:
-            return {"reason": str(late)}
-        except WorkerDiedError as death:
-            if death.signal not in FROM_OUTSIDE or attempt == TRIES:
-                return {"reason": str(death)}
-        else:
-            break
-    if isinstance(answer.error, MemoryError | ResourceError):
-        return {"reason": f"out of memory: {str(answer.error) or 'allocation refused'}"}
-    if answer.error is not None:
-        raise answer.error
-    row: Row = answer.value
-    return row
-
-
-def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:
-    """Measure a cell in this process, and its processor seconds; keep the traceback of an error for other processes."""
-    before = os.times()
-    try:
-        row = measure(**cell)
-    except Exception as error:
-        error.add_note(f"in the cell {dict(cell)}:\n{traceback.format_exc()}")
-        raise
-    return {**row, SECONDS: round(sum(os.times()[:4]) - sum(before[:4]), 3)}

@@ -33,8 +33,9 @@ from toy import (
 
 import experiments.harness.sweep as runner
 from experiments.harness import cluster, command
+from experiments.harness.cell import SweepError
 from experiments.harness.command import INTERRUPTED, REFUSED
-from experiments.harness.sweep import Log, SweepError, sweep
+from experiments.harness.sweep import Log, sweep
 
 ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
 pytestmark = pytest.mark.usefixtures("folder")

@@ -38,8 +38,9 @@ from toy import (
 import experiments.harness.command as command
 import experiments.harness.sweep as runner
 from diffrac_cvx.machine.processes import CallResult, WorkerDiedError
+from experiments.harness.cell import measure_by
 from experiments.harness.command import INTERRUPTED, REFUSED
-from experiments.harness.sweep import Log, measure_by
+from experiments.harness.sweep import Log
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -18,7 +18,6 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import generated
-import note_parts
 
 import diffrac_cvx
 
@@ -114,7 +113,6 @@ def skip(app: Sphinx, kind: str, name: str, found: Any, skipped: bool, options: 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Write the tables that come from the package, and connect the above."""
     generated.write(HERE / "auto")
-    note_parts.write(HERE / "auto")
     app.connect("missing-reference", short_name)
     app.connect("source-read", rewrite_links)
     app.connect("autodoc-skip-member", skip)

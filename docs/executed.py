@@ -70,7 +70,7 @@ class RunPython(SphinxDirective):
 
 
 class RunProgram(SphinxDirective):
-    """``.. run-program::`` runs lines such as ``diffrac-cvx datasets list``; ``:exit:`` is their exit status.
+    """``.. run-program::`` runs lines such as ``diffrac-cvx --version``; ``:exit:`` is their exit status.
 
     ``:lines:`` is how many lines of what each prints are shown.
     """

@@ -187,7 +187,10 @@ def figures_of(model: Any, table: Table) -> Iterator[Figure]:
     K = len(np.atleast_2d(model.coef_))
     for k in range(K):
         which = "" if K == 1 else f" of cluster {k}"
-        for labels, by in ((model.labels_, "cluster"), *((one, "reference label") for one in table.references)):
+        for labels, by in (
+            (model.labels_, "cluster"),
+            *([] if table.labels is None else [(table.labels, "reference label")]),
+        ):
             display = ProjectionDisplay.from_estimator(model, table.X, labels, output=k)
             yield encode_figure(display, f"Decision function{which}: number of points by {by}.")
         direction = DirectionDisplay.from_estimator(model, feature_names=list(table.names), output=k)

@@ -31,7 +31,7 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_satisfied
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import PointsKind, exclude_columns
-from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
+from diffrac_cvx.points.factors import Factor, Sparse, dense
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
@@ -191,7 +191,7 @@ def certify_y(
         raise DataError(f"Y_or_F has {len(F)} rows for {len(points)} points. Pass one row for each point.")
     if F.shape[0] == F.shape[1]:
         F = psd_factor(F)
-    if alpha is not None and constraints is not None:
+    if alpha is not None and points.chunklets.max_size:
         raise ParameterError("alpha and constraints cannot be combined: both may be infeasible. Give only one.")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
     bounds = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
@@ -432,15 +432,15 @@ def find_components(
     ResourceError
         If X is a dask array that does not fit in memory.
     """
-    nu, data = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True).X
-    n, d = data.shape
+    nu, sample = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
+    data, (n, d) = sample.X, sample.X.shape
     require_memory(
         SOLVER_COPIES * data.unread_bytes, f"the components of {n} points and {d} features", "use fewer of either"
     )
     data = data.in_columns()  # all rows are needed at once
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(data, nu, penalty)
-    U = problem.coordinates.transform_result(dense(V) if is_sparse(V) else V)
+    U, _ = read_matrix(problem, V, sample)
     labels = np.full(d, UNPENALIZED)
     if not problem.has_l1:
         return labels

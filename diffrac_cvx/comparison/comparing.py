@@ -26,7 +26,6 @@ from diffrac_cvx.comparison.methods import (
     run_method,
 )
 from diffrac_cvx.comparison.table import ReportTable, rich_group
-from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array, as_data, as_seed, centered_data, did_you_mean, in_unit_interval, positive
@@ -111,7 +110,9 @@ class Comparison:
     def table(self) -> Any:
         """The rows as a pandas DataFrame indexed by method."""
         head = list(self.rows[0]) if self.rows else ["method"]
-        return pandas_or_error().DataFrame(list(self.rows), columns=head).set_index("method")
+        import pandas
+
+        return pandas.DataFrame(list(self.rows), columns=head).set_index("method")
 
     def tables(self) -> list[ReportTable]:
         """Return the printed tables, one of certificates and one of labels, without empty columns."""

@@ -22,11 +22,10 @@ from diffrac_cvx.comparison.disagreements import (
 )
 from diffrac_cvx.comparison.methods import summarize_error
 from diffrac_cvx.comparison.table import ReportTable
-from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.datasets.planted import make_planted
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.points.checks import Array, as_seed, positive, positive_int
-from diffrac_cvx.points.factors import dense, is_sparse
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.formatting import format_ends, format_gap, format_lower, formatted_lower, formatted_upper
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Result, Status
@@ -141,7 +140,9 @@ class Validation:
     @property
     def table(self) -> Any:
         """The rows as a pandas DataFrame."""
-        return pandas_or_error().DataFrame(list(self.rows))
+        import pandas
+
+        return pandas.DataFrame(list(self.rows))
 
     def report_table(self) -> ReportTable:
         """Return the printed table: all columns, with the number of violations instead of their texts."""
@@ -318,7 +319,7 @@ def read_answer(outcome: Any, instance: Instance) -> Answer:
 def as_real_matrix(outcome: Any) -> Array:
     """Return an array of floats; an empty one for anything that is not a dense or sparse array of real numbers."""
     try:
-        array = np.asarray(dense(outcome) if is_sparse(outcome) else outcome)
+        array = dense(outcome)
     except ValueError:  # rows of different lengths
         return np.zeros(0)
     return array.astype(float) if array.dtype.kind in "biuf" else np.zeros(0)

@@ -1,10 +1,8 @@
 """Data sets: simulated data with planted clusters, real data with two classes or many labels, and user tables."""
 
-from diffrac_cvx.datasets.catalog import SETS, DataSet
-from diffrac_cvx.datasets.files import fetch
 from diffrac_cvx.datasets.groups import column_groups
 from diffrac_cvx.datasets.planted import Planted, make_planted
-from diffrac_cvx.datasets.real import SCALINGS, describe, label_names, load, names
+from diffrac_cvx.datasets.real import SCALINGS, SETS, DataSet, describe, fetch, label_names, load, names
 from diffrac_cvx.datasets.tables import Table, read_table
 
 __all__ = [

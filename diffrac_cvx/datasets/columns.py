@@ -1,18 +1,18 @@
 """Columns of a table as numbers: decimal marks by column, one-hot encoding, and errors on the others."""
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from typing import Any
 
 import numpy as np
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_CATEGORIES = 50  # of a one-hot encoded column
 MAX_NAMES_SHOWN = 12  # names listed in a message
@@ -25,139 +25,128 @@ MISSING_TEXTS = frozenset(  # those of pandas, and its missing values as text
         "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
     ]
 )  # fmt: skip
-GROUPS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", ","), (",", "."))}  # thousands separators
-NUMBERS = {  # numbers by decimal mark, with separated thousands
-    mark: re.compile(
-        rf"[+\-\u2212]?((\d+|[1-9]\d{{0,2}}({group})\d{{3}}(\3\d{{3}})*)([{mark}]\d*)?|[{mark}]\d+)([eE][+-]?\d+)?"
-        r"|[+\-\u2212]?inf"
-    )
-    for mark, group in GROUPS.items()
-}
-UNIT = re.compile(r"[€$£¥]\s?-?\d[\d.,]*|-?\d[\d.,]*\s?([€$£¥%‰°]\S?|[^\W\d_][^\s\d]{0,9})")  # a number with a unit
+NUMBER = re.compile(  # with a decimal point and possibly separated thousands
+    r"[+\-\u2212]?((\d+|[1-9]\d{0,2}([,'\u2019 \u00a0\u202f])\d{3}(\3\d{3})*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
+)
+THOUSANDS = re.compile("[,'\u2019 \u00a0\u202f]")
+SWAPPED = str.maketrans(".,", ",.")
 
 
-def pandas_or_error() -> Any:
-    """Return pandas, or raise DataError with the install command."""
-    try:
-        import pandas
-    except ImportError:
-        raise DataError("tables need pandas. Run pip install 'diffrac-cvx[app]'") from None
-    return pandas
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Columns of a file by name, as arrays of numbers or as text; their roles are not known yet."""
+
+    columns: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    row_names: Sequence[Any] | None = None  # entries of a first column without a name
+    label: str | None = None  # column of the labels
+    mark: str = ""  # decimal mark of columns in which both are possible
+    first_line: int = 0  # index of the line of the first row
 
 
-def is_number(text: str) -> bool:
-    """Return whether a text is a number with one of the decimal marks."""
-    return any(pattern.fullmatch(text) for pattern in NUMBERS.values())
+def name_columns(titles: Sequence[str], columns: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> RawTable:
+    """Return columns with unique names: without a title x1, x2, ..., and with a number if a title is repeated."""
+    named: dict[str, Any] = {}
+    renamed, copies = list[str](), Counter[str]()
+    for j, (title, column) in enumerate(zip(titles, columns, strict=True)):
+        name = base = title or f"x{j + 1}"
+        while name in named:
+            copies[base] += 1
+            name = f"{base} ({copies[base] + 1})"
+        named[name] = column
+        renamed += [repr(name)] if title not in ("", name) else []
+    note = [f"columns with equal names were renamed: {format_list(renamed)}"] if renamed else []
+    return RawTable(named, (*notes, *note), **more)
+
+
+def to_number(text: str, mark: str) -> float:
+    """Return a text with a decimal mark as a number; NaN, or infinity, if it is no finite number."""
+    text = text.translate(SWAPPED) if mark == "," else text
+    return float(THOUSANDS.sub("", text).replace("\u2212", "-")) if NUMBER.fullmatch(text) else np.nan
+
+
+def is_number(text: str, marks: str = ".,") -> bool:
+    """Return whether a text is a finite number with one of the decimal marks."""
+    return any(math.isfinite(to_number(text, mark)) for mark in marks)
 
 
 def is_mostly_numeric(entries: Iterable[Any]) -> bool:
     """Return whether at least half of the first present entries are numbers."""
     texts = list(filter(None, clean_texts(islice(entries, SAMPLE_ENTRIES))))
-    return bool(texts) and (plain_numbers(texts) is not None or 2 * sum(map(is_number, texts)) >= len(texts))
+    return bool(texts) and (parse_numbers(texts, ".") is not None or 2 * sum(map(is_number, texts)) >= len(texts))
 
 
-def text_columns(frame: "pd.DataFrame") -> list[Any]:
-    """Return the labels of the columns that are not numbers."""
-    return [name for name, dtype in frame.dtypes.items() if dtype.kind not in "biuf"]
-
-
-def clean_texts(entries: Iterable[Any], missing: frozenset[str] = MISSING_TEXTS) -> list[str | None]:
+def clean_texts(entries: Iterable[Any], missing: Collection[str] = MISSING_TEXTS) -> list[str | None]:
     """Return entries as text trimmed on both sides, None if missing."""
     return [None if (text := str(entry).strip()) in missing else text for entry in entries]
 
 
-def read_numbers(
-    frame: "pd.DataFrame", mark: str | None, na_values: Sequence[str] = (), ignored: Iterable[str] = ()
-) -> "pd.DataFrame":
-    """Return a frame whose columns are numbers, or text trimmed on both sides with None for missing values.
+def parse_numbers(texts: Sequence[str | None], mark: str) -> Array | None:
+    """Return texts with a decimal mark as numbers, NaN for None; None if one is no finite number."""
+    present = list(filter(None, texts))
+    try:  # the usual numbers, in less time
+        values = [float(text.translate(SWAPPED)) for text in present] if mark == "," else list(map(float, present))
+    except ValueError:
+        values = list(takewhile(math.isfinite, (to_number(text, mark) for text in present)))
+    if len(values) < len(present) or not all(map(math.isfinite, values)) or "_" in "".join(present):
+        return None
+    found = iter(values)
+    return np.array([np.nan if text is None else next(found) for text in texts])
 
-    Each column has the decimal mark, if not given by ``mark``, with which all its entries are numbers.  If both are
-    possible, as for 1.204, it has the mark of the other columns; if they do not decide, 1.204 is less than two.
+
+def read_numbers(
+    table: RawTable, names: Sequence[str], marks: str, na_values: Sequence[str], ignored: Collection[str]
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Return columns as numbers, or as text trimmed on both sides with None for missing values, and notes.
+
+    Each column has the decimal mark, one of ``marks``, with which all its entries are numbers.  If both are possible,
+    as for 1.204, it has the mark of the other columns; if they do not decide, that of the format or, if it has none,
+    the one with which 1.204 is less than two.  Columns that are ``ignored`` decide nothing.
     """
-    attrs, frame.attrs = frame.attrs, {}  # else copied with each column
-    ignored, missing = set(ignored), MISSING_TEXTS.union(na_values)
-    texts = {name: clean_texts(frame[name], missing) for name in text_columns(frame)}
-    plain = {name: plain_numbers(entries) for name, entries in texts.items()}
-    possible, marked = dict[str, list[str]](), dict[str, str]()  # decimal marks, and the first entry with one
-    for name, entries in texts.items():
-        if name in ignored:
-            possible[name], marked[name] = ["."] if plain[name] is not None else [], ""
+    missing, codes = MISSING_TEXTS.union(na_values), [to_number(text, marks[0]) for text in na_values]
+    columns, unclear = dict[str, np.ndarray](), dict[str, tuple[list[str], dict[str, Array]]]()
+    certain, commas, doubtful = set[str](), list[str](), list[str]()
+    for name in names:
+        entries = table.columns[name]
+        if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf" and not np.isinf(entries).any():
+            columns[name] = entries.astype(float)
             continue
-        marked[name] = next((text for text in entries if text and ("." in text or "," in text)), "")
-        possible[name] = [
-            one
-            for one in mark or ".,"
-            if (one == "." and plain[name] is not None) or all(map(NUMBERS[one].fullmatch, filter(None, entries)))
-        ]
-    certain = {marks[0] for name, marks in possible.items() if len(marks) == 1 and marked[name]}
-    unclear = [name for name, marks in possible.items() if len(marks) == 2 and marked[name]]
-    own = "." if attrs.get("is_comma_separated") else ""
-    for name in unclear:
-        possible[name] = list(certain) if len(certain) == 1 else [own or re.findall("[.,]", marked[name])[0]]
-    doubtful = [
-        name
-        for name in unclear
-        if (len(certain) != 1 or possible[name][0] not in marked[name])
-        and (possible[name] == [","] or any("." not in text for text in filter(None, texts[name])))  # else usual
-    ]
-    commas = [repr(name) for name in marked if possible[name] == [","] and marked[name] and name not in unclear]
-    pandas, notes = pandas_or_error(), list[str]()
-    if commas and mark is None:
+        texts = clean_texts(entries, missing)
+        possible = "." if name in ignored else marks
+        readings = {mark: numbers for mark in possible if (numbers := parse_numbers(texts, mark)) is not None}
+        columns[name] = next(iter(readings.values()), np.array(texts, dtype=object))
+        if len(readings) == 2 and not np.array_equal(readings["."], readings[","], equal_nan=True):
+            unclear[name] = list(filter(None, texts)), readings
+        elif len(readings) == 1 and len(possible) == 2:
+            certain.update(readings)
+            commas += [repr(name)] if "," in readings else []
+    for name, (present, readings) in unclear.items():
+        marked = next(text for text in present if "." in text or "," in text)
+        chosen = min(certain) if len(certain) == 1 else table.mark or re.findall("[.,]", marked)[0]
+        columns[name] = readings[chosen]
+        if chosen == "," or any("." not in text for text in present):
+            doubtful.append(f"{marked} in column {name!r} was read as {to_number(marked, chosen):.12g}")
+    notes = []
+    if commas:
         notes.append(f"numbers with a decimal comma: {format_list(commas)}. Specify the decimal mark if this is wrong")
     if doubtful:
-        text, value = marked[doubtful[0]], to_number(marked[doubtful[0]], possible[doubtful[0]][0])
         more = f", and so were {len(doubtful) - 1} more columns" if len(doubtful) > 1 else ""
-        notes.append(
-            f"{text} in column {doubtful[0]!r} was read as {value:.12g}{more}. Specify the decimal mark or the "
-            "thousands separator if this is wrong"
-        )
-    columns, codes = dict[str, Any](), [to_number(text, mark or ".") for text in na_values if is_number(text)]
-    for name in frame.columns:
-        if name not in texts:
-            columns[name] = frame[name].to_numpy(dtype=float, na_value=np.nan)
-        elif possible[name] == ["."] and plain[name] is not None:
-            columns[name] = plain[name]
-        elif possible[name]:
-            columns[name] = np.array([to_number(text, possible[name][0]) for text in texts[name]])
-        else:
-            columns[name] = pandas.Series(texts[name], frame.index, dtype=object)
-            continue
-        if codes:
-            columns[name] = np.where(np.isin(columns[name], codes), np.nan, columns[name])
-    numbers = pandas.DataFrame(columns, frame.index, frame.columns)
-    numbers.attrs = {**attrs, "mark": mark, "notes": (*attrs["notes"], *notes)}
-    return numbers
+        remedy = "Specify the decimal mark or the thousands separator if this is wrong"
+        notes.append(f"{doubtful[0]}{more}. {remedy}")
+    for name, column in columns.items():
+        if codes and column.dtype != object:
+            columns[name] = np.where(np.isin(column, codes), np.nan, column)
+    return columns, notes
 
 
-def plain_numbers(texts: Sequence[str | None]) -> Array | None:
-    """Return texts as numbers with a decimal point, NaN for None, or None if one is another text."""
-    try:
-        return None if "_" in "".join(filter(None, texts)) else np.array(texts, dtype=float)
-    except ValueError:
-        return None
+# Categories
 
 
-def to_number(text: str | None, mark: str) -> float:
-    """Return a text that matches ``NUMBERS[mark]`` as a number, NaN for None."""
-    return np.nan if text is None else float(re.sub(GROUPS[mark], "", text).replace(",", ".").replace("\u2212", "-"))
-
-
-def find_categories(name: str, column: "pd.Series") -> tuple[str, ...]:
-    """Return the sorted categories of a column, 2 to 50."""
-    texts = sorted(set(filter(None, category_texts(column))), key=str if column.dtype == object else float)
-    if not 2 <= len(texts) <= MAX_CATEGORIES:
-        raise drop_error(
-            f"column {name!r} has {len(texts)} distinct values; one-hot encoding needs 2 to {MAX_CATEGORIES}. Drop it",
-            [name],
-        )
-    return tuple(texts)
-
-
-def category_texts(column: "pd.Series") -> list[str | None]:
-    """Return the category of each row as text, None if missing; of numbers without a decimal point if whole."""
+def as_texts(column: np.ndarray) -> list[str | None]:
+    """Return entries as text, None if missing; whole numbers have no decimal point."""
     if column.dtype == object:
         return list(column)
-    return [None if value != value else f"{value:g}" for value in column.astype(float)]
+    return [None if value != value else str(int(value) if value.is_integer() else value) for value in column.tolist()]
 
 
 def feature_names(name: str, categories: Sequence[str]) -> list[str]:
@@ -170,40 +159,48 @@ def category_columns(categories: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {made: name for name, values in categories.items() for made in feature_names(name, values)}
 
 
-def choose_categories(frame: "pd.DataFrame", one_hot: Sequence[str] | str, labeled: bool) -> dict[str, tuple[str, ...]]:
-    """Return the categories of the columns to one-hot encode; raise DataError on all other text columns."""
-    texts = text_columns(frame)
-    if one_hot == "all":
-        one_hot = [name for name in texts if 2 <= frame[name].nunique() <= min(MAX_CATEGORIES, len(frame) // 2)]
-    if wrong := [name for name in texts if name not in set(one_hot)]:
-        raise text_error(frame, wrong, labeled)
-    return {name: find_categories(name, frame[name]) for name in frame.columns if name in set(one_hot)}
+def find_categories(columns: Mapping[str, np.ndarray], one_hot: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the sorted categories of the columns to one-hot encode, 2 to 50 each."""
+    found = {}
+    for name in filter(set(one_hot).__contains__, columns):
+        texts = {text for text in as_texts(columns[name]) if text is not None}
+        if not 2 <= len(texts) <= MAX_CATEGORIES:
+            message = f"column {name!r} has {len(texts)} distinct values; one-hot encoding needs 2 to {MAX_CATEGORIES}"
+            raise drop_error(f"{message}. Drop it", [name])
+        found[name] = tuple(sorted(texts, key=str if columns[name].dtype == object else float))
+    return found
 
 
-def encode_columns(frame: "pd.DataFrame", categories: Mapping[str, Sequence[str]]) -> tuple[Array, tuple[str, ...]]:
+def encode_columns(
+    columns: Mapping[str, np.ndarray], categories: Mapping[str, Sequence[str]]
+) -> tuple[Array, tuple[str, ...]]:
     """Return the features of a table and their names; in binary columns, NaN for missing and unknown categories."""
-    if not categories:
-        return frame.to_numpy(dtype=float), tuple(frame.columns)
     count = len(category_columns(categories))
-    require_memory(16.0 * len(frame) * count, f"{count} binary columns", "one-hot encode fewer columns")
+    n = len(next(iter(columns.values())))
+    require_memory(16.0 * n * count, f"{count} binary columns", "one-hot encode fewer columns")
     parts, names = list[Array](), list[str]()
-    for name, column in frame.items():
-        known = categories.get(name, ())
-        names += feature_names(name, known) or [name]
-        if known:
-            found = pandas_or_error().Index(known, dtype=object).get_indexer(category_texts(column))[:, None]
-            binary = np.where(found < 0, np.nan, found == np.arange(len(known)))
-        parts.append((binary[:, 1:] if len(known) == 2 else binary) if known else column.to_numpy(dtype=float))
-    return np.column_stack(parts), tuple(names)
+    for name, column in columns.items():
+        if name not in categories:
+            parts.append(column)
+            names.append(name)
+            continue
+        known: dict[str | None, int] = {text: i for i, text in enumerate(categories[name])}
+        found = np.array([known.get(text, -1) for text in as_texts(column)])
+        binary = np.where(found < 0, np.nan, found == np.arange(len(known))[:, None])
+        parts += list(binary[1:] if len(known) == 2 else binary)
+        names += feature_names(name, categories[name])
+    return np.stack(parts, axis=1), tuple(names)
 
 
-def text_error(frame: "pd.DataFrame", wrong: Sequence[str], labeled: bool) -> DataError:
+# Errors
+
+
+def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: str, first_line: int) -> DataError:
     """Return the DataError that names all text columns among the features, and the remedies."""
-    entries, bad, stray = {name: list(frame[name]) for name in wrong}, dict[str, list[int]](), list[str]()
+    entries, bad, stray = {name: columns[name].tolist() for name in wrong}, dict[str, list[int]](), list[str]()
     for name, texts in entries.items():
         present = [i for i, text in enumerate(texts) if text]
-        marks = frame.attrs["mark"] or ".,"
-        bad[name] = min(([i for i in present if not NUMBERS[mark].fullmatch(texts[i])] for mark in marks), key=len)
+        bad[name] = min(([i for i in present if not is_number(texts[i], mark)] for mark in marks), key=len)
         is_mixed = all(is_number(texts[i]) for i in present)
         stray += [name] if is_mixed or 2 * len(bad[name]) < len(present) else []
     first, row, rows = wrong[0], bad[wrong[0]][0], sorted({i for name in stray for i in bad[name]})
@@ -216,34 +213,32 @@ def text_error(frame: "pd.DataFrame", wrong: Sequence[str], labeled: bool) -> Da
         message = f"{len(wrong)} columns are not numeric: {format_list(shown)}; the first text is in {format_row(row)}"
     pairs = {name: "drop" for name in wrong if name not in stray}
     texts = list(dict.fromkeys(text for name in stray for text in values[name]))
-    has_numbers, n_rows, remedies = any(map(is_number, texts)), len(rows), list[str]()
+    has_numbers, n_rows, n, remedies = any(map(is_number, texts)), len(rows), len(entries[first]), list[str]()
     if pairs:
-        remedies += ["drop the text columns", "one-hot encode them, but never the outcome"]
-        remedies += [] if labeled else ["use one of them as the label"]
-        if first == frame.columns[0] and first in pairs and len(set(entries[first])) == len(frame):
+        remedies.append("drop the text columns, use one as the label, or one-hot encode them, but never the outcome")
+        remedies.append("remove the units of numbers (a decimal comma may stay)")
+        if first in pairs and len(set(entries[first])) == n and first == next(iter(columns)):
             remedies.append(f"if {first!r} names features, transpose the table")
     elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(n_rows)):
-        line = frame.attrs.get("first_line", 0) + 1  # counted from 1
-        pairs, remedies = {f"{line}-{line + n_rows - 1}": "skip_rows"}, ["skip these lines, if they are units"]
-    elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(len(frame) - n_rows, len(frame))):
-        pairs, remedies = {str(n_rows): "skip_footer"}, ["skip lines at the end, if they are totals"]
+        pairs = {f"{first_line + 1}-{first_line + n_rows}": "skip_rows"}  # counted from 1
+        remedies.append("skip these lines, if they are units")
+    elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(n - n_rows, n)):
+        pairs = {str(n_rows): "skip_footer"}
+        remedies.append("skip lines at the end, if they are totals")
     if has_numbers:
         remedies.append("write all numbers of a column with one decimal mark")
     elif stray and set(pairs.values()) <= {"drop"}:
         remedies.append("correct the text among numbers, or read it as missing")
         pairs |= dict.fromkeys(texts[:MAX_VALUES_SHOWN], "na_values")
-    if any(all(map(UNIT.fullmatch, values[name])) for name in pairs if name in values):
-        remedies.append("remove the units of numbers (a decimal comma may stay)")
     return DataError(
         f"{message}. Remedy: {'; or '.join(remedies)}", column=first, row=row,
         remedies=tuple(dict.fromkeys(pairs.values())), columns=tuple(pairs.items()),
     )  # fmt: skip
 
 
-def drop_error(message: str, names: Sequence[str], row: int | None = None) -> DataError:
-    """Return the DataError about columns to drop; ``row`` is an offending row of the first one."""
-    columns = tuple((name, "drop") for name in names)
-    return DataError(message, column=names[0], row=row, remedies=("drop",), columns=columns)
+def drop_error(message: str, names: Sequence[str]) -> DataError:
+    """Return the DataError about columns to drop."""
+    return DataError(message, column=names[0], remedies=("drop",), columns=tuple((name, "drop") for name in names))
 
 
 def format_row(row: int) -> str:

@@ -1,11 +1,11 @@
 """Feature groups of a table: by categorical column, by prefix, or from a file."""
 
-import csv
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from diffrac_cvx.datasets.columns import category_columns, format_list
+from diffrac_cvx.datasets.reading import ReadOptions, read_file
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import did_you_mean
@@ -26,8 +26,8 @@ def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> di
         Result of `read_table`, or the column names.
     by : {"category", "prefix"}, "prefix=" and a separator, or the path of a file
         "category" groups the binary columns of each one-hot encoded column.  "prefix" groups by the part of the name
-        before the first "_", ".", ":" or "=", and "prefix=__" by the part before the first "__".  A file has a line
-        "column,group" for each grouped column, separated by a comma, tab or semicolon.
+        before the first "_", ".", ":" or "=", and "prefix=__" by the part before the first "__".  A file, read as by
+        `read_table`, has a line "column,group" for each grouped column.
 
     Raises
     ------
@@ -59,32 +59,22 @@ def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> di
 def read_groups_file(path: Path, names: Sequence[str]) -> dict[str, str]:
     """Return the group of each column named in a file."""
     if not path.is_file():
-        raise DataError(
-            f"groups = {str(path)!r} is not a file, 'category' or 'prefix'{did_you_mean(path, (CATEGORY, PREFIX))}"
-        )
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8 text. Save it as a CSV file in UTF-8") from None
-    delimiter = next((mark for mark in ("\t", ";") if lines and mark in lines[0]), ",")
-    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter) if any(row)]
-    if rows and rows[0][0] not in names and rows[0][0].lower() in HEADER_NAMES:
+        near = did_you_mean(path, (CATEGORY, PREFIX))
+        raise DataError(f"groups = {str(path)!r} is not a file, 'category' or 'prefix'{near}")
+    table = read_file(path, str(path), ReadOptions(header=False))
+    rows = [tuple(str(entry).strip() for entry in row) for row in zip(*table.columns.values(), strict=True)]
+    if rows[0][0] not in names and rows[0][0].lower() in HEADER_NAMES:
         rows = rows[1:]
-    found: dict[str, str] = {}
-    for row in rows:
-        if len(row) != 2 or not all(row):
-            raise DataError(f"{path}: line {delimiter.join(row)!r} must have the form 'column{delimiter}group'")
-        column, group = row
-        if column not in names:
-            raise DataError(
-                f"{path}: there is no column {column!r}; the columns are {format_list(names)}"
-                f"{did_you_mean(column, names)}"
-            )
-        if found.setdefault(column, group) != group:
-            raise DataError(f"{path}: column {column!r} is in two groups, {found[column]!r} and {group!r}. Keep one")
-    if not found:
-        raise DataError(f"{path} groups no columns. Add a line 'column,group' for each column")
-    ungrouped = next((name for name in names if name not in found and name in found.values()), None)
-    if ungrouped is not None:
-        raise DataError(f"{path}: {ungrouped!r} is both a group and an ungrouped column. Rename the group")
+    if not rows or any(len(row) != 2 or not all(row) for row in rows):
+        raise DataError(f"{path}: every line must have the form 'column,group'")
+    columns = [column for column, _ in rows]
+    if unknown := [column for column in columns if column not in names]:
+        near = did_you_mean(unknown[0], names)
+        raise DataError(f"{path}: there is no column {unknown[0]!r}; the columns are {format_list(names)}{near}")
+    found = {row[0]: row[1] for row in rows}
+    if twice := [(column, group) for column, group in rows if found[column] != group]:
+        column, group = twice[0]
+        raise DataError(f"{path}: column {column!r} is in two groups, {group!r} and {found[column]!r}. Keep one")
+    if ungrouped := [name for name in names if name not in found and name in found.values()]:
+        raise DataError(f"{path}: {ungrouped[0]!r} is both a group and an ungrouped column. Rename the group")
     return found

@@ -148,10 +148,9 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.inverse_scale
 
     def _name_groups(self, penalty: Penalty) -> None:
-        """Store the names of the groups with a nonzero coefficient in order, if there are groups."""
-        if penalty.groups is not None:
-            selected = np.unique(penalty.groups.labels[self.support_])
-            self.groups_used_ = tuple(penalty.groups.names[g] for g in selected)
+        """Store the names of the groups with a nonzero coefficient in order; without groups, each feature is one."""
+        groups = penalty.feature_groups(self.n_features_in_)
+        self.groups_used_ = tuple(groups.names[g] for g in np.unique(groups.labels[self.support_]))
 
     def _solve(self, X: Any, default: str) -> Result:
         """Solve the relaxation with the chosen solver and store its bounds."""

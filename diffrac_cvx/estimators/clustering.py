@@ -58,7 +58,7 @@ from diffrac_cvx.rounding.many_clusters import (
 )
 from diffrac_cvx.rounding.two_clusters import labels_from_known
 from diffrac_cvx.solvers.driver import with_all_points
-from diffrac_cvx.solvers.exact import optimal_labels
+from diffrac_cvx.solvers.exact.search import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
 
 MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
@@ -100,11 +100,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         selection.  On standardised real tables at most about half of the coefficients exceed a thousandth of the
         largest at 0.1, and at most a third at 1; V may still have small entries for the other features.
     ridge : float or (d,) array
-        Weight of the ridge: larger values favour directions of large variance.  0 is the paper's problem, which fits
+        Weight of the ridge: larger values favour directions of large variance.  Zero is the paper's problem, which fits
         noise if there are many features per point; ``make choice`` compares the default, 0.3, with other values, see
         the page on choosing.
     solver : {"auto", "low_rank", "fista", "fista published", "SCS", "CLARABEL"}
-        "auto" is "low_rank"; the last two use CVXPY.  ``registry.SOLVERS`` lists them.
+        Solver: "auto" is "low_rank", and the last two use CVXPY.  See ``registry.SOLVERS``.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
         Rounding of the relaxation for two clusters.
     n_clusters : int or "auto"
@@ -121,7 +121,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     time_limit : float, optional
         Time limit in seconds for everything; rounding and directions use what the solver leaves.
     standardize : bool
-        If True, features are scaled to unit variance first, so that the penalty treats them equally.
+        Scaling of the features to unit variance, so that the penalty treats them equally.
     groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
         Feature groups, as for `Penalty`: with ``lam`` > 0 groups are selected or excluded as a whole.  Columns are
         given by index or, for a data frame, by name; each belongs to one group.
@@ -135,12 +135,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Seed of the rounding "goemans_williamson" and of k-means for more than two clusters; nothing else is random.
         With None the seed depends on NumPy's global random state, which is not changed.
     test_structure : bool
-        If True, `fit` also tests for group structure (`structure_test`, in at most half of the time limit) and for
-        stability: with a tolerance ten times larger or, for more than two clusters, other random initialisations.
+        Test for group structure (`structure_test`, in at most half of the time limit) and for stability: with a
+        tolerance ten times larger or, for more than two clusters, other random initialisations.
         The verdict "none" and unstable clusters are added to ``diagnostics_``.
     prove : bool
-        If True, `optimal_labels` then searches for the labels of least objective, until they are certified optimal to
-        within ``tol`` or the time limit, and the better ones of both are ``labels_``.  For two clusters only.
+        Search for the labels of least objective by `optimal_labels`, until they are certified optimal to within ``tol``
+        or the time limit; the better ones of both are ``labels_``.  For two clusters only.
     verbose : bool or callable
         If True, the bounds are written to standard error once a second; a callable receives each `Progress` and stops
         the solver by returning True.
@@ -156,7 +156,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         clusters a point belongs to the cluster with the largest value; with "splits" the functions are those of the
         last split of each cluster.
     groups_used_ : tuple of str
-        With ``groups``: names of the groups with a nonzero coefficient.
+        Names of the groups with a nonzero coefficient; without ``groups``, each feature is a group.
     scaled_coef_ : (d,) array or (K, d) array
         Coefficients per standard deviation of each feature, which are comparable between features.  The largest is
         positive for two clusters without sign constraints.  For more, the values of each function have standard

@@ -62,7 +62,7 @@ WIDE_RIDGE, WIDE_LAM_FACTORS = (
 REFIT_TIME_FRACTION = 0.1  # of the time limit, reserved for the fit of the chosen setting
 REFITTED_ATTRIBUTES = (
     "labels_", "coef_", "intercept_", "scaled_coef_", "support_", "lower_bound_", "upper_bound_", "n_excluded_",
-    "label_gap_", "diagnostics_", "result_", "n_iter_",
+    "label_gap_", "diagnostics_", "result_", "n_iter_", "groups_used_",
 )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         positive, otherwise for the positive lam of the largest score.  Without l1 penalty all features are selected.
     labels_, coef_, intercept_, scaled_coef_, support_ : arrays
         Those of ``best_estimator_``; also ``lower_bound_``, ``upper_bound_``, ``n_excluded_``, ``label_gap_``,
-        ``diagnostics_``, ``result_``, ``n_iter_`` and, with groups, ``groups_used_``.
+        ``diagnostics_``, ``result_``, ``n_iter_`` and ``groups_used_``.
     n_features_in_, feature_names_in_
         As for `DiffracClustering`.
 
@@ -349,7 +349,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         with warnings.catch_warnings(), time_limited(deadline_after(time_limit)):
             warnings.simplefilter("ignore", DegenerateDataWarning)
             best._fit_points(given, given, data, weights, constraints)
-        for name in (*REFITTED_ATTRIBUTES, *(("groups_used_",) if self.groups is not None else ())):
+        for name in REFITTED_ATTRIBUTES:
             setattr(self, name, getattr(best, name))
         for diagnostic in self.diagnostics_ if self.n_clusters_ > 1 else (ONE_CLUSTER_REQUESTED,):
             warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)

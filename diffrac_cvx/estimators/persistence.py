@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.datasets.schema import READ_OPTIONS, TableSchema
 from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table
 from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.estimators.schema import READ_OPTIONS, TableSchema
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.points.checks import Array, as_table, require_finite
 from diffrac_cvx.points.reading import table_array, table_times

@@ -12,7 +12,7 @@ from diffrac_cvx.points.checks import Array, one_of
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.problem.result import Progress, Result
-from diffrac_cvx.solvers.exact import OptimalLabels
+from diffrac_cvx.solvers.exact.search import OptimalLabels
 
 X_AXES = ("iteration", "seconds")
 MAX_MARKERS = 40  # longest line with a marker at each point

@@ -198,7 +198,10 @@ class Constraints:
         object.__setattr__(self, "must_link", read_pairs(must_link, "must_link"))
         object.__setattr__(self, "cannot_link", read_pairs(cannot_link, "cannot_link"))
         object.__setattr__(self, "labels", known)
-        object.__setattr__(self, "groups", None if groups is None else read_row_groups(groups))
+        numbers = np.zeros(0, dtype=np.intp) if groups is None else np.asarray(groups)
+        if numbers.ndim != 1 or not np.issubdtype(numbers.dtype, np.integer):
+            raise DataError("groups must contain one integer per point. Use -1 for a point without a group.")
+        object.__setattr__(self, "groups", None if groups is None else numbers.astype(np.intp))
         object.__setattr__(self, "classes", classes)
 
     def chunklets_of(self, n: int) -> Chunklets:
@@ -276,13 +279,6 @@ def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:
         return np.zeros((0, 2), dtype=np.intp)
     if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"{name} must contain pairs (i, j) of integers. Number the points from 0.")
-    return given.astype(np.intp)
-
-
-def read_row_groups(groups: npt.ArrayLike) -> Indices:
-    given = np.asarray(groups)
-    if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-        raise DataError("groups must contain one integer per point. Use -1 for a point without a group.")
     return given.astype(np.intp)
 
 

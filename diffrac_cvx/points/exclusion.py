@@ -16,6 +16,7 @@ from diffrac_cvx.points.linear_algebra import EPS, RANK_FACTOR, whitener_of_gram
 from diffrac_cvx.points.points import Excluded, Indices, Mask, Points
 
 PointsKind = TypeVar("PointsKind", bound=Points)
+NO_COLUMNS, NO_COEFFICIENTS = np.zeros(0, dtype=np.intp), np.zeros((0, 0))
 
 
 def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
@@ -53,16 +54,14 @@ def is_rounding_noise(points: Points) -> Mask:
 
 
 def make_excluded(
-    d: int, columns: Indices, independent: Indices | None = None, combination: Array | None = None
+    d: int, columns: Indices, independent: Indices = NO_COLUMNS, combination: Array = NO_COEFFICIENTS
 ) -> Excluded:
-    """Return the exclusion of columns that are combinations, (r, e), of others, or constant up to rounding."""
+    """Return the exclusion of columns that are combinations, (r, e), of r others up to rounding; constant if r = 0."""
     keep = np.ones(d)
     keep[columns] = 0.0
+    places = (np.repeat(independent, len(columns)), np.tile(columns, len(independent)))
     F: Any = scipy.sparse.diags_array(keep, format="csr")
-    if independent is not None and combination is not None:
-        places = (np.repeat(independent, len(columns)), np.tile(columns, len(independent)))
-        F = F + scipy.sparse.csr_array((combination.ravel(), places), shape=(d, d))
-    return Excluded(np.sort(columns), F)
+    return Excluded(np.sort(columns), F + scipy.sparse.csr_array((combination.ravel(), places), shape=(d, d)))
 
 
 def exclude_columns(points: PointsKind, excluded: Excluded | None) -> PointsKind:

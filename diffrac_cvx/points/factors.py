@@ -79,15 +79,6 @@ def abs_gram_sum(U: Factor) -> float:
     )
 
 
-def abs_gram_matvec(U: Factor, w: Array) -> Array:
-    """Return |UU'| w, with entrywise absolute values, without forming a dense UU'."""
-    if is_sparse(U):
-        return np.asarray(abs(U @ U.T) @ w)
-    return np.concatenate(
-        [np.abs(times(U[start : start + GRAM_BLOCK_ROWS], U.T)) @ w for start in range(0, len(U), GRAM_BLOCK_ROWS)]
-    )
-
-
 def order_columns(U: Factor, rtol: float = 0.0) -> Factor:
     """Return a factor of the same UU' with columns in order of decreasing norm; orthogonal if dense and not large.
 

@@ -89,6 +89,12 @@ class Points(ABC):
         return self.shape[0]
 
     @property
+    def stored_bytes(self) -> float:
+        """Size in bytes of the array that holds the points, which solvers copy; 0 if they are stored otherwise."""
+        n, D = self.shape
+        return 8.0 * n * D * self.in_memory
+
+    @property
     def unread_bytes(self) -> float:
         """Size in bytes of the array that `in_columns` reads into memory; 0 if the points are there."""
         return 0.0

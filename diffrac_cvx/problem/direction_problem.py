@@ -251,9 +251,7 @@ def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
 def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
-    require_memory(
-        SOLVER_COPIES * 8.0 * n * d * X.in_memory, f"the problem of {n} points and {d} features", "use fewer of either"
-    )
+    require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
     weights, excluded = weights_of(penalty, d), X.excluded
     if nu < 1.0:  # the paper has a = nu / (1 - nu)
         X, weights = X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)

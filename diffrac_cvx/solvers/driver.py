@@ -48,6 +48,7 @@ def solve_by_iterates(
     solver: str,
     *,
     start: Result | npt.ArrayLike | None = None,
+    certifies_start: bool = False,
     exhausted: Status = Status.STALLED,
     sample_weight: npt.ArrayLike | None = None,
     constraints: Constraints | None = None,
@@ -56,8 +57,9 @@ def solve_by_iterates(
 ) -> Result:
     """Solve problem (15) with a generator of iterates: certify each, keep the best, stop on the certified gap.
 
-    The start is certified before the first iterate.  The status is ``exhausted`` if the iterates end.  Rows without
-    weights and constraints are streamed if ``are_many(n, d)``; a sparse matrix may be stored ``by_columns``.
+    The start is certified before the first iterate, unless the solver ``certifies_start`` itself.  The status is
+    ``exhausted`` if the iterates end.  Rows without weights and constraints are streamed if ``are_many(n, d)``; a
+    sparse matrix may be stored ``by_columns``.
     """
     # 1. Read the table, and return the closed form if only the offset remains.
     nu, X = in_unit_interval(nu, "nu"), known_shape(X)
@@ -75,7 +77,8 @@ def solve_by_iterates(
     if G is not None:
         upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
         return trivial(shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
-    stopping.calls_periodically = is_large(*data.shape)
+    n, d = data.shape  # of large data, a single product or decomposition may take longer than the callback waits
+    stopping.calls_periodically = n * d >= 2e7 or n * d**2 >= 2e8 or d >= 400
     with one_thread(), time_limited(stopping.deadline):
         # 2. Pose the problem; at the time limit only in unit columns, without its matrices, to state the start.
         try:
@@ -91,8 +94,8 @@ def solve_by_iterates(
                 warm_start = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # the data are below rounding error relative to the penalty
             return trivial(shape, status=Status.OVERFLOW)
-        # 3. Certify the iterates; a solver of streamed rows or blocks certifies the start itself.
-        if warm_start.U is not None and not is_sparse(warm_start.U) and not problem.X.is_streamed:
+        # 3. Certify the iterates.
+        if warm_start.U is not None and not certifies_start:
             points = chain([Iterate(warm_start.U, 0, DualPoint(C=warm_start.C), warm_start.point)], points)
         found = certify_until_stopped(problem, points, warm_start.point, stopping, solver, exhausted)
     with one_thread(), time_limited(None):
@@ -235,11 +238,6 @@ def with_bracket(
     message = f"{error}; certified so far: the optimum lies in {Bracket(lower, upper)}"
     message += ", for the data as first read" if isinstance(error, DataError) else ""
     return type(error)(message, bracket=(lower, upper))
-
-
-def is_large(n: int, D: int) -> bool:
-    """Return whether a single product or decomposition may exceed the time limit by more than is allowed."""
-    return n * D >= 2e7 or n * D**2 >= 2e8 or D >= 400
 
 
 def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> Components | None:

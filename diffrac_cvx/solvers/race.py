@@ -107,8 +107,9 @@ def race(
                     racing.remove(one)
                     break
                 except (ArithmeticError, ValueError, EarlyExitError) as error:
-                    if not is_failure_of_one(error):
-                        raise
+                    is_late = isinstance(error, EarlyExitError) and error.status is not Status.OUT_OF_MEMORY
+                    if is_late or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
+                        raise  # otherwise one strategy ends: its numbers leave the range, or its matrices do not fit
                     failure = failure or error
                     racing.remove(one)
                     break
@@ -122,8 +123,3 @@ def race(
         size *= 2.0
     if failure is not None:
         raise failure
-
-
-def is_failure_of_one(error: Exception) -> bool:
-    """Return whether an error ends one strategy only: its numbers leave the range, or its matrices do not fit."""
-    return error.status is Status.OUT_OF_MEMORY if isinstance(error, EarlyExitError) else is_out_of_range(error)

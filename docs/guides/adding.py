@@ -213,62 +213,8 @@ assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 # itself and that each column has mean zero up to rounding: subtract the mean of a column far from zero, then that of what is left.
 # A method that is overridden with another formula must be as accurate as the sum over the rows that it replaces. ``means`` gives
 # the means that were subtracted, by which columns of rounding noise are recognised; ``__array__`` gives the table with its means,
-# for weights, constraints and estimators. The example stores genotypes, 0, 1 or 2, in one byte each, and centres and scales a
-# block when it is read.
-
-from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.points import Points
-
-
-class Genotypes(Points):
-    """Hold [(table - mean) * factors, ones] as whole numbers of one byte."""
-
-    def __init__(self, table, mean, factors, ones=0.0):
-        self.table, self.mean, self.factors, self.ones = table, mean, factors, ones
-
-    @property
-    def shape(self):
-        n, d = self.table.shape
-        return n, d + int(self.ones > 0.0)
-
-    def row_blocks(self):
-        for start in range(0, len(self.table), 1000):
-            block = (self.table[start : start + 1000] - self.mean) * self.factors
-            yield np.pad(
-                block, [(0, 0), (0, self.shape[1] - block.shape[1])], constant_values=self.ones
-            )
-
-    def array(self):
-        return np.concatenate(list(self.row_blocks()))
-
-    def in_columns(self):
-        return array_points(self.array())
-
-    def scaled(self, factors):
-        d = self.table.shape[1]
-        return Genotypes(
-            self.table, self.mean, self.factors * factors[:d], self.ones * factors[-1]
-        )
-
-    def with_offset(self):
-        return Genotypes(self.table, self.mean, self.factors, 1.0)
-
-    def in_basis(self, basis):
-        return array_points(np.concatenate([block @ basis for block in self.row_blocks()]))
-
-
-rng = np.random.default_rng(0)
-frequency = np.where(
-    rng.random(400)[:, None] < 0.5, 0.3, np.r_[np.full(5, 0.8), np.full(15, 0.3)]
-)
-genotypes = rng.binomial(2, frequency).astype(np.int8)
-points = Genotypes(genotypes, genotypes.mean(axis=0), 1.0 / genotypes.std(axis=0))
-for settings in ({"ridge": 0.3}, {"lam": 0.02, "nu": 0.5}):
-    ours, theirs = dc.low_rank(points, **settings), dc.low_rank(points.array(), **settings)
-    print(f"{ours.bracket} as bytes, {theirs.bracket} as an array")
-    assert max(ours.lower, theirs.lower) <= min(ours.upper, theirs.upper)
-
-# %%
+# for weights, constraints and estimators.
+#
 # Inside the package: one file in ``diffrac_cvx/points/``, and a line each in ``tests/forms.py`` and ``tests/points/test_points.py``,
 # which compares every container with the sums of the array.
 #
@@ -286,40 +232,9 @@ for settings in ({"ridge": 0.3}, {"lam": 0.02, "nu": 0.5}):
 # A data set
 # ----------
 # A record has the description, source and licence of the set, and the checksum of its file: a gzipped CSV
-# with the label last, LIBSVM text, or an ``.npz`` with X and Y. A set that is not distributed is read from the folder
-# ``DIFFRAC_DATA_HOME``. Here is one with two points per class:
-
-import gzip
-import hashlib
-import os
-import tempfile
-from pathlib import Path
-
-content = gzip.compress(
-    b"length,width,label\n1.0,2.0,1\n1.1,1.9,1\n3.0,0.5,2\n3.2,0.4,2\n", mtime=0
-)
-dc.datasets.SETS["leaves"] = dc.datasets.DataSet(
-    name="leaves", kind="extra", file="leaves.csv.gz", shipped=False, n=4, d=2,
-    description="Lengths and widths of four leaves; +1 is species 1",
-    source="made up for this page", license="CC0", classes=(2, 2), positive=1.0,
-    sha256=hashlib.sha256(content).hexdigest(),
-)  # fmt: skip
-with tempfile.TemporaryDirectory() as folder:
-    Path(folder, "leaves.csv.gz").write_bytes(content)
-    before = os.environ.get("DIFFRAC_DATA_HOME")
-    os.environ["DIFFRAC_DATA_HOME"] = folder
-    leaves, species = dc.datasets.load("leaves")
-    os.environ.pop("DIFFRAC_DATA_HOME") if before is None else os.environ.update(
-        DIFFRAC_DATA_HOME=before
-    )
-del dc.datasets.SETS["leaves"]
-print(leaves, species)
-assert list(species) == [1, 1, -1, -1]
-
-# %%
-# Inside the package: the record goes to ``diffrac_cvx/datasets/catalog.toml``. A file that may be redistributed goes to
-# ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/data/origins.py``, from which ``make data`` rebuilds it.
-# Any other gets an address, which ``datasets.fetch`` reads.
+# with the label last, LIBSVM text, or an ``.npz`` with X and Y. The record goes to ``diffrac_cvx/datasets/catalog.toml``. A file that
+# may be redistributed goes to ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/data/origins.py``, from which
+# ``make data`` rebuilds it. Any other is read from the folder ``DIFFRAC_DATA_HOME``, and gets an address, which ``datasets.fetch`` reads.
 #
 # Your own table needs no record: ``diffrac-cvx cluster table.csv`` (:doc:`/command_line`), or
 # `datasets.read_table`.
@@ -382,7 +297,9 @@ EXPERIMENT = Experiment("noise", cells_of, measure, draw, findings)
 
 import contextlib
 import sys
+import tempfile
 from importlib import import_module
+from pathlib import Path
 
 with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
     Path("noise_experiment.py").write_text(FILE)

@@ -58,7 +58,8 @@ for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=
 
 # %%
 # The search can be stopped at any time, by ``time_limit``, by a callback that returns True or by Ctrl-C. It then returns the best
-# labels so far and valid bounds.
+# labels so far and valid bounds. With `Constraints` on rows, only labels that satisfy them are considered, and the bounds are on the
+# cost of these (:doc:`known_points`). The difference from the optimum without them measures how far they disagree with the optimal split.
 #
 # A certificate as a file
 # -----------------------
@@ -127,45 +128,15 @@ for n in (50, 200, 500):
 # %%
 # The optimum is proved; sign flips may miss it, from any component.
 #
-# With constraints
-# ----------------
-# Must-link pairs, cannot-link pairs and known labels are passed as `Constraints`. Only labels that satisfy them are considered, and
-# the bounds are on the cost of these. Points with known labels share one row of the problem, so constraints shrink it. Here every
-# ninth label is known:
-
-known = np.where(np.arange(len(X)) % 9 == 0, classes, np.nan)
-held = dc.optimal_labels(
-    X, ridge=0.1, tol=1e-5, time_limit=30, constraints=dc.Constraints(labels=known)
-)
-print(held)
-aligned = found.labels * np.sign(
-    found.labels @ classes
-)  # without a known label either sign is as good
-for name, labels in (("without labels", aligned), ("with every ninth", held.labels)):
-    unknown = np.isnan(known)
-    right = np.mean(labels[unknown] == classes[unknown])
-    print(f"{name:17} {100 * right:.1f} % of the other rows in their class")
-
-# %%
-# On the rows with unknown labels nothing is gained here: the optimal split without labels agrees as well with the classes. The
-# difference of the two costs measures how far the known labels disagree with the optimal split: 0 means that they agree.
-least, most = held.lower - found.upper, held.upper - found.lower
-print(f"the known labels cost between {least:.5f} and {most:.5f}")
-
-# %%
 # Run time
 # --------
 # The problem is NP-hard, and the time may grow exponentially. ``found.hardness`` predicts it before the search: with d_eff the
 # effective number of columns at the given ridge, it is d_eff (d_eff + 1) / 2n. Up to about 0.25 nearly all tables are solved in
-# seconds, and many up to 2. From ``make optimal``, on one thread:
-#
-# .. include:: ../optimal.inc
+# seconds, and many up to 2. :doc:`/beyond` has the times of ``make optimal``.
 #
 # Limitations
 # -----------
-# The optimal split is not always closer to the true classes than another one, and fast methods often find it too. Measured:
-#
-# .. include:: ../optimal_losses.inc
+# The optimal split is not always closer to the true classes than another one, and fast methods often find it too (:doc:`/beyond`).
 #
 # Alternating optimisation never proves that its labels are optimal. Enumerating all directions does, but their number grows as n to
 # the power d - 1. Tables with more columns than points have branch and bound alone. Cutting planes need memory in proportion to the square of n; a thousand points take seconds to minutes. With an

@@ -156,11 +156,7 @@ print(f"rounded labels         {dc.format_upper(proof.objective)}")
 assert proof.lower <= best <= proof.objective
 
 # %%
-# What is not proved
-# ------------------
-# - Brackets hold in double precision, including rounding errors, by the theorem of :doc:`reliability`. They are at least as wide as
-#   the rounding error bound, about 1e-14 for small well conditioned data and more for others.
-# - A narrow bracket on the value does not imply that two solutions are close. The optimum is flat: points whose values
-#   differ by 1e-7 can differ by 1e-3 in the entries of Y.
-# - The optimum of the model need not be the true classes. Optimal labels may be unrelated to the classes
-#   of interest (:doc:`/reproduction`, Table 1).
+# A narrow bracket
+# ----------------
+# A narrow bracket on the value does not imply that two solutions are close. The optimum is flat: points whose values differ by
+# 1e-7 can differ by 1e-3 in the entries of Y. :doc:`/proofs` lists what else is not proved.

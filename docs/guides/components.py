@@ -9,8 +9,6 @@ splits into groups of features, which can be found from one solution, and ``low_
 # %%
 # The theorem
 # -----------
-# .. begin theorem
-#
 # Notation of Eq. (15): :math:`q_i = x_i^\top V x_i`, :math:`A = X^\top X / n + \mathrm{Diag}(a)^2`, weights :math:`c_j > 0`
 # that may differ; features with :math:`c_j = 0` come below. For an optimal V put :math:`u_i = q_i^{-1/2}`,
 # :math:`M = X^\top \mathrm{Diag}(u) X / n` and :math:`G = M - A`. Where :math:`x_i \ne 0`, :math:`q_i > 0` at every optimum: V plus a
@@ -70,16 +68,12 @@ splits into groups of features, which can be found from one solution, and ``low_
 # then :math:`C_{gh} = G_{gh}` is a matrix of norm below :math:`w_g w_h`, less a nonnegative one. A proved gap bounds the entries of
 # what G is off, and so the Frobenius norm of a block of that, which is not below its spectral norm.
 #
-# .. end theorem
-#
 # It is the rule by which the graphical lasso splits (Witten, Friedman, Simon, *J. Comput. Graph. Stat.* 20, 2011; Mazumder,
 # Hastie, *JMLR* 13, 2012). There the graph is that of the data; here it is that of u, which has to be found.
 
 # %%
 # From a solution that is not exact
 # ---------------------------------
-# .. begin gap
-#
 # A solver returns a V with a proved gap δ, and its G is not the optimal one, here :math:`G^*`. With :math:`r_i = \sqrt{q_i}` and
 # the optimal multipliers, duality gives
 #
@@ -101,8 +95,6 @@ splits into groups of features, which can be found from one solution, and ``low_
 # which is added. *Proof.* :math:`|S_{ZZ} - S_{ZZ}^*| \le e`, so that the least eigenvalue of :math:`S_{ZZ}^*` is at least
 # :math:`\sigma - e > 0`, and :math:`S_{ZZ}^{-1} - S_{ZZ}^{*-1} = S_{ZZ}^{-1} (S_{ZZ}^* - S_{ZZ}) S_{ZZ}^{*-1}`: that is the first part.
 # The second bounds :math:`s_j^{*\top} S_{ZZ}^{*-1} s_k^* - s_j^\top S_{ZZ}^{*-1} s_k`, with :math:`|s_j^* - s_j| \le h_j`. ∎
-#
-# .. end gap
 #
 # `find_components` joins every pair that this leaves undecided, so components that
 # it separates are proved to be separate in every optimal V, whatever the accuracy of the solution; a smaller gap separates

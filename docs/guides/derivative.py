@@ -28,7 +28,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.metrics import adjusted_rand_score
 
 X, _ = dc.datasets.load("heart", scaling="standardize")
 result = dc.low_rank(X, lam=0.02, ridge=0.1, tol=1e-7)
@@ -136,92 +135,4 @@ for i, (name, at) in enumerate(odd.items(), start=80):
     )
     assert abs(drop - norms[i]) < 1e-3
 
-# %%
-# Features learned through the value
-# ----------------------------------
-# A derivative in X allows training a network, or any map before the relaxation. Eight tables of 50 points have the
-# same twenty columns. In each, two groups differ along a different direction; all these directions lie in
-# one unknown plane, and other directions have up to nine times the variance. A single table does not determine its split well:
-# 50 points in twenty columns leave much freedom. A shared map W to two columns removes it:
-#
-# .. math:: \min_{W^\top W = I}\ \sum_t \mathrm{value}(X_t W) .
-#
-# The constraint is needed: without it the value decreases as W grows, because the ridge matters less and less. Values of maps
-# to different numbers of columns cannot be compared, since more columns never increase the value.
-
-
-def make_tables(rng):
-    """Return eight tables, and labels; the groups differ along directions of one plane."""
-    turn, tables = np.linalg.qr(rng.standard_normal((20, 20)))[0], []
-    for angle in np.pi * np.arange(8) / 8:
-        y = rng.choice([-1.0, 1.0], 50)
-        in_plane = np.column_stack(
-            [y + 0.3 * rng.standard_normal(50), 0.6 * rng.standard_normal(50)]
-        )
-        spin = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-        others = rng.standard_normal((50, 18)) * np.geomspace(3.0, 1.0, 18)
-        tables.append((np.column_stack([in_plane @ spin, others]) @ turn.T, y))
-    return tables
-
-
-def solve(Z):
-    return dc.low_rank(Z, ridge=0.05, tol=1e-3)
-
-
-def index(tables, W):
-    """Return the mean adjusted Rand index of the splits of the tables, each seen through W."""
-    splits = [(dc.rounding.kmeans_centered(solve(Z @ W).F), y) for Z, y in tables]
-    return np.mean([adjusted_rand_score(labels, y) for labels, y in splits])
-
-
-def train(tables, W):
-    """Return the map after 25 steps against the mean derivative, and the mean values."""
-    values = []
-    for rate in np.geomspace(5.0, 0.5, 25):
-        results = [solve(Z @ W) for Z, _ in tables]
-        slope = np.mean(
-            [Z.T @ found.gradient().X for (Z, _), found in zip(tables, results, strict=True)],
-            axis=0,
-        )
-        W = np.linalg.qr(W - rate * (slope - W @ (W.T @ slope)))[0]
-        values.append(np.mean([found.value for found in results]))
-    return W, values
-
-
-# %%
-# First the tables are whitened together, so that all directions of the pooled points have variance one. Training starts
-# from the plane of the two leading directions of the mean V, each table solved alone. Four replications:
-
-rows, curves = [], []
-for seed in range(4):
-    tables = make_tables(np.random.default_rng(seed))
-    together = np.vstack([Z - Z.mean(axis=0) for Z, _ in tables])
-    _, sizes, right = np.linalg.svd(together / len(together) ** 0.5, full_matrices=False)
-    white = [(Z @ (right.T / sizes), y) for Z, y in tables]
-    start = np.linalg.eigh(np.mean([solve(Z).V for Z, _ in white], axis=0))[1][:, -2:]
-    W, values = train(white, start)
-    curves.append(values)
-    components = index(tables, right[:2].T)
-    rows.append((components, index(white, np.eye(20)), index(white, start), index(white, W)))
-names = (
-    "two principal components",
-    "all columns, each alone",
-    "plane at the start",
-    "plane learned",
-)
-print("adjusted Rand index")
-for name, indices in zip(names, np.transpose(rows), strict=True):
-    middle, least, most = np.median(indices), min(indices), max(indices)
-    print(f"{name:25} median {middle:.2f}, from {least:.2f} to {most:.2f}")
-assert np.median(rows, axis=0)[3] > 0.9
-
-figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-for curve, found in zip(curves, rows, strict=True):
-    ax.plot(curve, label=f"index {found[3]:.2f}")
-ax.set(xlabel="step", ylabel="mean value of the eight tables", title="four replications")
-ax.legend()
 plt.show()
-
-# %%
-# The problem in V is convex; in W it is not, and a start can fail. The value indicates this without labels: of nine
-# replications the one with the highest final value had the lowest index. Then try another start.

@@ -9,10 +9,6 @@ sparse input, ``set_output``. They need the extra ``app`` (``pip install 'diffra
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_digits
-from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import ProjectionDisplay
@@ -76,42 +72,9 @@ assert np.array_equal(merged.predict(grades), full.labels_)
 # %%
 # `low_rank`, `v_space`, `find_components` and the certificates of V, of labels and of clusters take ``sample_weight`` too.
 #
-# Choosing parameters without labels
-# ----------------------------------
 # ``score`` is the squared correlation of predicted labels and projections on the points given. On held-out points it needs
-# no true labels, so that a grid search works without changes.
+# no true labels, so that ``GridSearchCV`` works without changes; :doc:`choosing` has a better rule, and :doc:`/two_class` compares
+# such choices with the best one by true labels, on nine sets. :doc:`saving` has pipelines, :doc:`/auto/tutorial/many_labels` the
+# problem of `MultiLabelDiffrac`.
 
-search = GridSearchCV(
-    dc.DiffracClustering(), {"lam": [0.0, 0.01, 0.1], "nu": [0.5, 1.0]}, cv=3
-).fit(X)
-print(search.best_params_, f"score {search.best_score_:.3f}")
-print(f"clustering error {dc.metrics.clustering_error(y, 2.0 * search.predict(X) - 1.0):.3f}")
-
-# %%
-# :doc:`/two_class` compares such choices with the best one by true labels, on nine sets.
-#
-# In a pipeline
-# -------------
-
-sonar, truth = dc.datasets.load("sonar")
-pipeline = make_pipeline(PCA(10), dc.DiffracClustering(nu=0.9)).fit(sonar)
-error = dc.metrics.clustering_error(truth, 2.0 * pipeline.predict(sonar) - 1.0)
-print(f"label gap {dc.format_upper(pipeline[-1].label_gap_)}, clustering error {error:.3f}")
-assert pipeline[-1].label_gap_ > 0.1
-assert error > 0.9
-
-# %%
-# Nothing was found here, and both numbers show it: the gap leaves room for much better labels, and the error is that of labels
-# unrelated to rocks and metal.
-#
-# Many labels
-# -----------
-# `MultiLabelDiffrac` finds several labels at once, by decreasing weight, and the direction of each. Here on the handwritten
-# digits, which have labels such as "even", "at least 5", "has a loop".
-
-X, _ = load_digits(return_X_y=True)
-X = X[:, X.std(axis=0) > 0.0]
-several = dc.MultiLabelDiffrac(n_labels=5, nu=0.1, ridge=0.25, random_state=0).fit(X)
-print(several.predict(X[:3]))
-print("weights of the constant vector and of the labels:", several.weights_.round(2))
 plt.show()

@@ -76,38 +76,10 @@ print(f"iris, two labels of each species: {right:.2f} of the others in theirs")
 # %%
 # One class against the rest was worse on iris, wine and digits, because the rest does not form a cluster.
 #
-# Pairwise constraints
-# --------------------
-# Sometimes the class of a row is unknown, but two rows are known to be in the same class, or in different ones. `DiffracClustering`
-# takes `Constraints`, and its ``labels_`` satisfy all of them; ``predict`` uses the decision function only, and may violate them.
-
-constraints = dc.Constraints(
-    must_link=[(0, 5), (5, 8)],
-    cannot_link=[(1, 2)],
-    groups=np.where(np.arange(len(X)) > 260, 0, -1),
-)
-linked = dc.DiffracClustering().fit(X, constraints=constraints)
-print("must-link:", linked.labels_[[0, 5, 8]], "cannot-link:", linked.labels_[[1, 2]])
-print("one group:", linked.labels_[261:])
-
-# %%
-# With more than two clusters, only must-link constraints are supported.
-#
 # When it helps
 # -------------
-# ``make few-labels`` measures it on real data sets: design sets, used to develop the parameter selection, and held-out ones. Accuracy
-# on the unlabelled rows, mean over twenty draws, with equally many labels of each class: for this classifier, for ridge regression on
-# the same labels, and for label spreading over seven neighbours.
-#
-# .. include:: ../few_labels.inc
-#
-# .. include:: ../few_labels_picture.inc
-#
-# Where it wins and where it loses, by predefined rules:
-#
-# .. include:: ../few_labels_findings.inc
-#
-# So it helps with very few labels: with six it is better than ridge regression on many of these sets, and worse on few. With twenty
+# ``make few-labels`` compares the classifier with ridge regression on the same labels and with label spreading (:doc:`/beyond`). It
+# helps with very few labels: with six it is better than ridge regression on many of these sets, and worse on few. With twenty
 # or more, ridge regression on the labels alone, its weight chosen by leave-one-out cross-validation, is as good or better on average,
 # and faster. The largest losses are on data with one small class, such as yeast or thyroid: the relaxation at ν = 1 prefers clusters
 # of equal size. If the classes do not form clusters, as with sonar echoes or disorders of the liver, the unlabelled rows carry no

@@ -83,7 +83,7 @@ PathDisplay(path).plot(labeled=3)
 #
 #    $ diffrac-cvx cluster table.csv --one-hot-all --lambda 0.1
 #    $ diffrac-cvx cluster table.csv --lambda 0.1 --nonnegative age,dose
-#    $ diffrac-cvx path table.csv --feature-groups groups.csv --out path.png
+#    $ diffrac-cvx cluster table.csv --lambda 0.1 --feature-groups groups.csv
 #
 # Here is the table of heart patients, of which four columns are categories:
 
@@ -146,24 +146,3 @@ for title, table, signs in (
 # `DiffracClassifier` and, groups only, `MultiLabelDiffrac`; `lambda_path`; the program's ``--feature-groups`` and
 # ``--nonnegative``. The relaxations in the labels alone do not support them: they raise an error, and `compare` skips them with a note.
 # `structure_test` permutes the columns of a group together, so that its null data keep the dependence inside a group.
-#
-# Invalid input
-# -------------
-# Every column has to be in one group. Error messages name the remedy:
-
-for wrong in (
-    {"groups": {"a": ["age"], "b": ["presure"]}},
-    {
-        "groups": {
-            "a": ["age", "pressure"],
-            "b": ["age", "cholesterol", "rate", "depression", "vessels"],
-        }
-    },
-    {"groups": {"a": ["age", "pressure", "rate"]}},
-    {"nonnegative": ["Age"]},
-    {"nonnegative": ["age"], "n_clusters": 3},
-):
-    try:
-        dc.DiffracClustering(lam=0.1, **wrong).fit(plain)
-    except dc.ParameterError as error:
-        print(error)

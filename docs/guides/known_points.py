@@ -5,7 +5,7 @@ Constraints on rows
 Two scans of one patient have the same diagnosis; an expert has labelled ten rows; two products are always bought together and two
 others never. `Constraints` represents such knowledge as must-link pairs, cannot-link pairs and known labels. Linked points
 become one row of the problem, the signed sum of its points. The constraints are hard, with no trade-off parameter, and they
-reduce the size of the problem. The theorem is on the page on :doc:`../relaxations/v_space`.
+reduce the size of the problem (Theorem 6 of :doc:`/note`).
 """
 
 import numpy as np
@@ -56,7 +56,8 @@ for name, found in {
 
 # %%
 # `constrained_alpha` accepts none: it fixes the imbalance, and constraints may make that infeasible. With more than two clusters,
-# `DiffracClustering` accepts must-link constraints only.
+# `DiffracClustering` accepts must-link constraints only. Its ``labels_`` satisfy all constraints; ``predict`` uses the decision
+# function alone and may violate them.
 #
 # Labels that satisfy the constraints
 # -----------------------------------

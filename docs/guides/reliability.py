@@ -35,8 +35,6 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # The argument
 # ------------
-# .. begin theorem
-#
 # Let :math:`\gamma_k = k / (2^{53} - k)` for :math:`k < 2^{53}`; the unit roundoff is :math:`2^{-53}`. If nothing overflows or
 # underflows, which is assumed throughout, a sum of k products is computed up to :math:`\gamma_k` times the sum of their absolute
 # values, in any order of summation (Higham, *Accuracy and Stability of Numerical Algorithms*, 2002, section 3.1).
@@ -78,8 +76,6 @@ for k in (0, 10, 20, 30, 40, 50):
 # On each component of N the errors have a spectral norm of at most :math:`\sum_j F_j^\top F_j`. It is certified by the dominance
 # of its rows, or by a Cholesky factorisation. If E is so nearly collinear that the factorisation fails, it is repeated in whitened
 # coordinates W, where what the data and :math:`W^\top (A + \mathrm{Diag}(c)^2) W` are off counts.
-#
-# .. end theorem
 #
 # In the code, where every number is also rounded up:
 #

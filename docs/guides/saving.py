@@ -48,11 +48,9 @@ with contextlib.chdir(folder):
 print("".join((folder / "clusters.csv").read_text().splitlines(keepends=True)[:4]))
 
 # %%
-# ``decision`` is the distance of the point's score from the threshold: negative in cluster 0, positive in cluster 1, and near 0 if the
-# assignment is uncertain. With more than two clusters there is one score for each, the largest is that of the point's
-# cluster, and ``margin`` is the largest minus the second largest. ``cluster --out`` writes the same columns.
+# The columns are those of ``cluster --out`` (:doc:`/command_line`).
 #
-# The file is readable JSON with names and numbers. Unlike a pickle, it executes no code when it is loaded.
+# The model is readable JSON with names and numbers. Unlike a pickle, it executes no code when it is loaded.
 
 content = json.loads((folder / "model.json").read_text())
 print({key: content[key] for key in ("form", "version", "n_clusters")})
@@ -102,18 +100,13 @@ print(
 
 # %%
 # A ``StandardScaler`` before the estimator changes nothing, because it standardises the columns itself
-# (unless ``standardize=False``); its coefficients are then those of the scaled columns:
-
-plain = dc.DiffracClustering().fit(wine.data)
-scaled = make_pipeline(StandardScaler(), dc.DiffracClustering()).fit(wine.data)
-assert np.array_equal(plain.labels_, scaled[-1].labels_)
-print(f"{dc.format_lower(plain.lower_bound_)} and {dc.format_lower(scaled[-1].lower_bound_)}")
-
-# %%
-# Kernel features before the estimator are a pipeline too, for groups that no direction separates: :doc:`kernels`.
+# (unless ``standardize=False``). Kernel features before the estimator are a pipeline too, for groups that no direction separates:
+# :doc:`kernels`.
 #
 # `save_model` saves the last step only, for the table that reaches it. See scikit-learn's page on model persistence for the steps
 # before it; if they only impute means, ``diffrac-cvx cluster --missing mean --save`` saves everything.
+
+scaled = make_pipeline(StandardScaler(), dc.DiffracClustering()).fit(wine.data)
 try:
     dc.save_model(scaled, folder / "scaled.json")
 except dc.ParameterError as error:

@@ -165,7 +165,8 @@ BracketDisplay.from_result(*runs.values(), names=list(runs)).plot(against="secon
 # %%
 # Stopping
 # --------
-# All take ``tol``, the certified gap at which to stop (values lie in [0, 1]), ``max_iter`` and ``time_limit`` in seconds. The
+# All take ``tol``, the certified gap at which to stop (values lie in [0, 1]), ``max_iter`` and ``time_limit`` in seconds;
+# `low_rank` also takes ``rtol``, a relative gap, for optima that are small. The
 # fast solvers take a ``callback``, called with each `Progress`; if it returns a true value they stop. The time limit, the
 # callback and Ctrl-C act within about a second at any size: a single product or factorisation that may take longer runs in
 # a separate thread, which is abandoned. The bracket is valid for any termination, and ``result.status`` has the reason:
@@ -210,20 +211,6 @@ assert sum(counts["warm"]) < sum(counts["cold"])
 # low rank, by block decomposition and the working set; ``working_set=False``, which switches both off, gives one of generic
 # rank, as an interior-point method does, and ``fista`` one of high rank.
 #
-# Measured times
-# --------------
-# :doc:`large` has the benchmark of all solvers (``make benchmark``).
-#
-# Median seconds to a certified relative gap of 0.01 at d = 50, from ``figures/runtime.csv`` (``make runtime``), without a penalty:
-#
-# .. include:: ../equal_gap_plain.inc
-#
-# With :math:`\lambda = 0.001`:
-#
-# .. include:: ../equal_gap_sparse.inc
-#
-# A dash: not run at this size, or stopped by a limit of time or memory before it reached the gap. CVXPY's times include its
-# compilation. The max-cut form exists only without an l1 penalty. The details of the measurement, and the times over d, are in
-# :doc:`/reproduction`, Figure 3.
+# :doc:`large` has the benchmark of all solvers; :doc:`/reproduction`, Figure 3, has their times over n and d.
 
 plt.show()

@@ -91,8 +91,4 @@ for diagnostic in model.diagnostics_:
 # Validation
 # ----------
 # ``make structure`` draws tables of 27 kinds without groups and 14 kinds with groups, and counts the verdicts; it compares the test with
-# the costs of null tables alone, SigClust, and Hartigan's dip test of the first principal component.
-#
-# .. include:: ../structure.inc
-#
-# .. include:: ../structure_picture.inc
+# the costs of null tables alone, SigClust, and Hartigan's dip test of the first principal component (:doc:`/beyond`).

@@ -16,7 +16,6 @@ works, and when it does not.
 
 import time
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
@@ -35,9 +34,8 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 # Which lambda
 # ------------
 # The rule of :doc:`wide_law` for more columns than rows is ``lam = ridge * sqrt(log(d) / n)``, with the ridge 0.3 of the
-# estimators and standardised columns, as above. Use it to select a few columns: on the labelled pairs of ``make wide`` a smaller weight, and methods that use all columns, agree better with the classes on average.
-#
-# .. include:: ../wide_pairs.inc
+# estimators and standardised columns, as above. Use it to select a few columns: on the labelled pairs of ``make wide`` a smaller weight,
+# and methods that use all columns, agree better with the classes on average (:doc:`/beyond`).
 #
 # ``read_table(..., transpose=True)``, in the program ``--transpose``, transposes a table with one gene per row.
 # ``top_variance=500``, ``--top-variance 500``, keeps the columns of largest variance, before
@@ -51,18 +49,6 @@ labels = dc.rounding.kmeans_centered(result.F)
 print(f"lambda {lam:.3f}: optimum in {result.bracket}; {result.status}")
 index = dc.metrics.adjusted_rand_score(y, labels)
 print(f"adjusted Rand index with the true groups: {index:.2f}")
-
-# %%
-# Certified bounds
-# ----------------
-# The bracket encloses the optimum of the relaxation on *all 2000 features*: the solver starts from a working set of few features
-# and adds others, but the final lower bound holds for every V on every feature, including those not selected. The bound
-# is that of :doc:`solvers`, and holds in floating point as all do (:doc:`reliability`). No split in two, along any direction, costs
-# less than the lower bound (Eq. 9). It is *not* proved that the groups are meaningful, or that no other groups have a similar cost.
-
-print(f"proved: no split costs less than {dc.format_lower(result.lower)}")
-proof = dc.certify_labels(X, labels, result, lam=lam, ridge=ridge)
-print(f"this one costs {dc.format_upper(proof.objective)}")
 
 # %%
 # Selected features
@@ -103,13 +89,9 @@ for name, method in rivals.items():
 print(f"{'this relaxation':<24} {dc.metrics.adjusted_rand_score(y, labels):5.2f}")
 
 # %%
-# One table does not show which method is better. ``make wide`` runs all of them on many simulated and real tables. The mean
-# index of 10 replications, where each method chooses its own parameters; unless stated otherwise, tables are as above:
-#
-# .. include:: ../wide.inc
-#
-# Projection pursuit (the last two columns) is better if many columns differ a little, and sparse components are better if the
-# columns are independent and differ little. ``docs/beyond.md`` has the real tables.
+# One table does not show which method is better. ``make wide`` runs all of them on many simulated and real tables, where each method
+# chooses its own parameters (:doc:`/beyond`). Projection pursuit is better if many columns differ a little, and sparse components are
+# better if the columns are independent and differ little.
 #
 # Feature stability
 # -----------------
@@ -143,31 +125,6 @@ for least in (0.3, 0.5, 0.8):
     print(
         f"selected on {least:.0%} of the halves: {often.sum():>3}, {right} of them informative"
     )
-
-# %%
-
-figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8), layout="constrained")
-diagonal = np.diag(result.V)[features]
-shown = is_informative[features]
-place = np.arange(len(shown))
-for chosen, color, name in ((shown, "C0", "informative"), (~shown, "0.7", "not")):
-    axes[0].scatter(
-        place[chosen], diagonal[chosen] / diagonal.max(), s=10, color=color, label=name
-    )
-    mask = is_informative if name == "informative" else ~is_informative
-    axes[1].hist(
-        frequency[mask & (frequency > 0)],
-        bins=np.linspace(0.05, 1.05, 11),
-        color=color,
-        histtype="step",
-        lw=2,
-    )
-axes[0].set(
-    yscale="log", xlabel="selected feature, by importance", ylabel=r"$V_{jj}$ over the largest"
-)
-axes[0].legend(frameon=False)
-axes[1].set(yscale="log", xlabel="selection frequency", ylabel="features")
-plt.show()
 
 # %%
 # Limitations

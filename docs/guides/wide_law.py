@@ -11,8 +11,6 @@ gives a rule for ``lam``.
 # %%
 # Two numbers
 # -----------
-# .. begin two numbers
-#
 # Columns are standardised, ν = 1, :math:`S = X^\top X / n`, and
 #
 # .. math:: \mathrm{pen}(V) = \mathrm{ridge} \cdot \mathrm{tr} V + \lambda \sum_{jk} |V_{jk}| .
@@ -69,14 +67,10 @@ gives a rule for ``lam``.
 #
 # No model is assumed: this holds for any table and any y. The same proof with :math:`\mathrm{ridge}\, I + B \succeq \alpha m
 # m^\top + \beta \tilde S` gives the sharper :math:`b / a \le (C - \alpha) / (\beta - C)` for :math:`\alpha \le C < \beta`.
-#
-# .. end two numbers
 
 # %%
 # Independent columns
 # -------------------
-# .. begin independent
-#
 # k columns have the mean shift ±m after standardising (:math:`m^2` is the share of their variance between the groups), all columns
 # are independent within the groups. The direction that is flat on the k has :math:`|v|_1 = 1/m`, :math:`|v|^2 = 1/(k m^2)`:
 #
@@ -133,8 +127,6 @@ gives a rule for ``lam``.
 # l1 norm: :math:`1 = y^\top X v / n \le r |v|_1` with :math:`r = \max_j |y^\top x_j| / n`, so :math:`c(y) \ge \lambda / r^2` for any
 # y. For a coin r is about :math:`\sqrt{2 \log d / n}`: it pays :math:`\lambda n / (2 \log d)`, where the true labels pay
 # :math:`\lambda / m^2`.
-#
-# .. end independent
 
 # %%
 # An instance

@@ -22,9 +22,7 @@ So the data get a column of ones with the ridge weight :math:`\sqrt{\kappa} = \s
 
 **Constraints.** If some labels are tied, :math:`y_i = s_{ij} y_j`, connected points form chunklets, each with one free sign and signs
 :math:`s_i` inside. The relaxation is that of the rows :math:`r_g = \sum_{i \in g} s_i x_i` in the roots, with the same
-quadratic part: given V, the best F of appendix C.2 has rows of norm one with :math:`f_i = s_i f_g` in a chunklet g, and
-:math:`\sum_{i \in g} f_i^\top V^{1/2} x_i = f_g^\top V^{1/2} r_g` is largest, :math:`\sqrt{r_g^\top V r_g}`, at
-:math:`f_g` along :math:`V^{1/2} r_g`. By the triangle inequality constraints never lower the value. In :doc:`penalized_nu` they are
+quadratic part, and constraints never lower the value (Theorem 6 of :doc:`/note`). In :doc:`penalized_nu` they are
 :math:`Y_{ij} = s_{ij}`; :doc:`/auto/guides/known_points` solves both. The parameter is ``constraints``, here and in ``low_rank``.
 
 **Scale.** With g(V) the mean of the roots and T(V) the quadratic part and the penalty, the best multiple of V has the

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.datasets.files import read_libsvm
+from diffrac_cvx.datasets.real import read_libsvm
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.typing import Array
 

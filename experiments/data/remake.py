@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from diffrac_cvx.datasets.catalog import SETS, DataSet
-from diffrac_cvx.datasets.files import cache_folder, checksum, matches_checksum, parse_file, read_packed
+from diffrac_cvx.datasets.real import SETS, DataSet, cache_folder, checksum, matches_checksum, parse_file, read_packed
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.writing import atomic_file
 from diffrac_cvx.typing import Array

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from diffrac_cvx import __version__
-from diffrac_cvx.datasets.files import checksum
+from diffrac_cvx.datasets.real import checksum
 from diffrac_cvx.errors import DataError
 from experiments.harness import provenance
 from experiments.harness.cell import Cell, Row, SweepError

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.datasets.files import checksum
+from diffrac_cvx.datasets.real import checksum
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.typing import Array
 from experiments.data.origins import Package

@@ -12,6 +12,7 @@ from diffrac_cvx.app import render
 from diffrac_cvx.app.cli import cluster
 from diffrac_cvx.app.cli.options import Parser, add_parameters, parameter_texts
 from diffrac_cvx.estimators import DiffracClustering
+from diffrac_cvx.plotting import ProjectionDisplay
 from diffrac_cvx.problem.formatting import format_upper
 
 
@@ -62,15 +63,19 @@ def case(request, tmp_path):
 
 def test_terminal_report_json_and_python_have_the_numbers_of_one_record(case, command, tmp_path, monkeypatch):
     arguments, classes = case
-    seen = []
+    seen, drawn, draw = [], [], ProjectionDisplay.from_estimator
     for name in ("terminal_lines", "html_report"):
         function = getattr(cluster, name)
         monkeypatch.setattr(
             cluster, name, lambda answer, *more, function=function: seen.append(answer) or function(answer, *more)
         )
+    monkeypatch.setattr(
+        ProjectionDisplay, "from_estimator", lambda model, X, y, **how: drawn.append(y) or draw(model, X, y, **how)
+    )
     status, printed, _ = command("cluster", *arguments, "--report", tmp_path / "r.html")
     answer, other = seen
     assert answer is other
+    assert np.array_equal(drawn[0], answer.labels), "points are counted by cluster, also for more than two"
     page = html.unescape((tmp_path / "r.html").read_text())
     for sentence in (*render.warning_sentences(answer), *render.summary_sentences(answer)):
         assert sentence in page
@@ -83,6 +88,7 @@ def test_terminal_report_json_and_python_have_the_numbers_of_one_record(case, co
     model = names["model"]
     assert found["labels"] == answer.labels.tolist() == model.labels_.tolist()
     assert found["objective"] == answer.objective >= answer.lower_bound == found["lower_bound"]
+    assert "try" not in re.findall(r"\w+", printed), "no command is suggested that was not tried"
     assert answer.lower_bound + answer.label_gap == pytest.approx(model.lower_bound_ + model.label_gap_, abs=1e-6)
     assert list(answer.sizes) == [np.sum(model.labels_ == k) for k in range(len(answer.sizes))]
     assert sum(answer.sizes) == len(answer.rows)
@@ -92,28 +98,18 @@ def test_terminal_report_json_and_python_have_the_numbers_of_one_record(case, co
         assert ("clustering error" in printed) == (answer.clustering_error is not None) == (max(classes) == 1)
 
 
-def test_the_report_of_more_than_two_clusters_counts_points_by_cluster(case, monkeypatch, command, tmp_path):
-    from diffrac_cvx.plotting import ProjectionDisplay
-
-    drawn = []
-    made = ProjectionDisplay.from_estimator
-    monkeypatch.setattr(
-        ProjectionDisplay, "from_estimator", lambda model, X, y, **how: drawn.append(y) or made(model, X, y, **how)
-    )
-    command("cluster", *case[0], "--report", tmp_path / "r.html", "--out", tmp_path / "o.csv", "--json")
-    labels = np.genfromtxt(tmp_path / "o.csv", delimiter=",", skip_header=1, usecols=1)
-    assert np.array_equal(drawn[0], labels)
-
-
 def test_cluster_and_compare_print_the_same_number_for_the_same_labels(command, tmp_path):
     rng, n_same = np.random.default_rng(0), 0
     for shift in (2.0, 3.0, 6.0):
         X, _ = blobs(rng, 2, shift=shift)
         np.savetxt(tmp_path / "t.csv", X, delimiter=",", header="a,b,c,d", comments="")
-        compared = json.loads(command("compare", tmp_path / "t.csv", "-m", "low_rank", "-m", "k-means", "--json")[1])
-        printed = command("compare", tmp_path / "t.csv", "-m", "low_rank", "-m", "k-means")[1]
-        found = json.loads(command("cluster", tmp_path / "t.csv", "--no-structure", "--json")[1])
-        said = command("cluster", tmp_path / "t.csv", "--no-structure")[1]
+        (printed, compared), (said, found) = (
+            (command(*options)[1], json.loads(command(*options, "--json")[1]))
+            for options in (
+                ("compare", tmp_path / "t.csv", "-m", "low_rank", "-m", "k-means"),
+                ("cluster", tmp_path / "t.csv", "--no-structure"),
+            )
+        )
         assert "parameters: nu 1, lambda 0, ridge 0.3" in printed
         assert "nu 1, lambda 0, ridge 0.3" in said
         labels = {
@@ -142,14 +138,6 @@ def test_an_option_has_the_text_and_the_default_of_the_parameter():
     assert "auto|low_rank|fista|fista published|SCS|CLARABEL" in said
     with pytest.raises(dc.ParameterError, match="invalid float value: 'much'"):
         parser.parse_args(["--ridge", "much"])
-
-
-def test_no_command_is_suggested_that_was_not_tried(command, tmp_path):
-    X, _ = noise(np.random.default_rng(0), 20, 60)
-    np.savetxt(tmp_path / "t.csv", X, delimiter=",", header=",".join(f"g{j}" for j in range(60)), comments="")
-    _, printed, error = command("cluster", tmp_path / "t.csv", "--no-structure")
-    assert "--lambda" not in printed + error
-    assert "try" not in printed + error
 
 
 def test_auto_finds_the_number_of_clusters_and_says_how(command, tmp_path):

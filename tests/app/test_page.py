@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import shutil
 import socket
 import subprocess
 import sys
@@ -13,10 +12,6 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 WAIT = 240_000  # milliseconds, enough for a busy machine
 
 
@@ -40,29 +35,25 @@ def address(log):
 
 
 @pytest.fixture(scope="module")
-def page(address):
+def page(address, browser):
     """Page in the browser, with its requests and errors."""
-    from playwright.sync_api import Error, sync_playwright
+    from playwright.sync_api import Error
 
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert path, "Chromium is not installed"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        page.set_default_timeout(WAIT)
-        page.asked, page.errors = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.on("websocket", lambda socket: page.asked.append(socket.url))
-        page.on("console", lambda said: page.errors.append(said.text) if said.type == "error" else None)
-        page.on("pageerror", lambda error: page.errors.append(f"{error}\n{error.stack}"))
-        for _ in range(100):  # the server is starting
-            with contextlib.suppress(Error):
-                page.goto(address)
-                break
-            page.wait_for_timeout(500)
-        page.get_by_role("heading", name="Python").wait_for()
-        yield page
-        browser.close()
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.set_default_timeout(WAIT)
+    page.asked, page.errors = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("websocket", lambda socket: page.asked.append(socket.url))
+    page.on("console", lambda said: page.errors.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: page.errors.append(f"{error}\n{error.stack}"))
+    for _ in range(100):  # the server is starting
+        with contextlib.suppress(Error):
+            page.goto(address)
+            break
+        page.wait_for_timeout(500)
+    page.get_by_role("heading", name="Python").wait_for()
+    yield page
+    page.close()
 
 
 def move(page, name, key, times=1):
@@ -94,12 +85,8 @@ def cut_at(page, width):
     return cut
 
 
-@pytest.mark.parametrize("width", [1280, 420])
-def test_nothing_is_cut_at_either_width(page, width):
-    assert cut_at(page, width) == []
-
-
-def test_every_method_has_a_row_and_a_card_with_y_and_its_spectrum(page):
+def test_every_method_has_a_row_and_a_card_with_y_and_its_spectrum_and_nothing_is_cut_at_either_width(page):
+    assert cut_at(page, 1280) == cut_at(page, 420) == []
     methods = ["low_rank (15)", "fista (15)", "v_space/CLARABEL (15)", "lifted/CLARABEL (11)"]
     methods.append("penalized_nu/CLARABEL (8)")
     assert page.locator(".stacked").first.locator("td:first-child").all_inner_texts() == methods

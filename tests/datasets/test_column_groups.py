@@ -45,10 +45,10 @@ def test_a_file_names_the_group_of_some_columns_and_the_others_stand_alone(tmp_p
         ("job_clark,work\n", "there is no column 'job_clark'; the columns are age, job_clerk"),
         ("job_clark,work\n", "did you mean 'job_clerk'"),
         ("age,one\nage,two\n", "column 'age' is in two groups, 'one' and 'two'"),
-        ("age\n", "'age' must have the form 'column,group'"),
-        ("age,\n", "'age,' must have the form 'column,group'"),
-        ("column,group\n", "groups no columns"),
-        ("", "groups no columns"),
+        ("age\n", "every line must have the form 'column,group'"),
+        ("age,\n", "every line must have the form 'column,group'"),
+        ("column,group\n", "every line must have the form 'column,group'"),
+        ("", "it is empty"),
         ("job_clerk,age\n", "'age' is both a group and an ungrouped column"),
     ],
 )
@@ -64,5 +64,5 @@ def test_a_file_that_is_not_there_or_no_text_is_said(tmp_path):
         column_groups(NAMES, "prefx")
     path = tmp_path / "groups.csv"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(dc.DataError, match="is not UTF-8 text"):
+    with pytest.raises(dc.DataError, match="does not have the encoding 'utf-16'"):
         column_groups(NAMES, path)

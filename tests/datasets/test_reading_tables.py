@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.datasets.columns import name_columns
 from diffrac_cvx.datasets.tables import read_table
-from diffrac_cvx.datasets.text_tables import name_columns
 
 RNG = np.random.default_rng(0)
 BASE = pd.DataFrame(RNG.normal(10.0, 2.0, (60, 3)).round(2), columns=["a", "b", "c"])
@@ -102,9 +102,9 @@ def test_lines_above_the_names_are_skipped_with_a_note(title):
 
 
 def test_names_that_are_used_twice_get_numbers_that_no_other_has():
-    names, (note,) = name_columns(["a", "a", "", "a (2)", "a", "column 3"])
-    assert names == ["a", "a (3)", "column 3 (2)", "a (2)", "a (4)", "column 3"]
-    assert note == "columns with equal names were renamed: 'a (3)', 'a (4)'"
+    table = name_columns(["a", "a", "", "a (2)", "a", "x3"], [[1]] * 6)
+    assert list(table.columns) == ["a", "a (2)", "x3", "a (2) (2)", "a (3)", "x3 (2)"]
+    assert table.notes == ("columns with equal names were renamed: 'a (2)', 'a (2) (2)', 'a (3)', 'x3 (2)'",)
 
 
 # Separators, encodings and skipped lines
@@ -193,11 +193,6 @@ def test_numbers_with_two_decimal_marks_are_neither_dropped_nor_guessed():
     assert error.columns == ()
 
 
-@pytest.mark.parametrize("entries", ["5%", "3 kg", "€9"])
-def test_numbers_with_units_are_text_and_the_error_says_so(entries):
-    assert "remove the units" in str(fault(BASE.assign(share=entries)))
-
-
 # Missing values
 
 
@@ -235,6 +230,7 @@ def test_marks_of_missing_values_are_those_of_pandas_and_those_named():
 
 def test_all_text_columns_are_named_at_once_with_remedies_but_no_outcome_becomes_a_feature():
     error = fault(TEXT)
+    assert "remove the units of numbers" in str(error)
     assert "column 'species' contains text: 'cat' in row 0 of the data (counted from 0) and 2 more" in str(error)
     assert (error.column, error.row, error.columns) == ("species", 0, (("species", "drop"),))
     error = fault(BASE.assign(sex="m", name=[f"p{i}" for i in range(60)]))
@@ -263,9 +259,7 @@ def test_a_missing_category_is_a_missing_value_and_numbers_may_be_categories():
 def test_columns_that_are_unknown_infinite_or_empty_are_named_with_the_nearest_name():
     assert "no columns 'x', 'y' to drop" in str(fault("a,b\n1,2\n2,3\n", drop=["x", "a", "y"]))
     assert "; did you mean 'height'" in str(fault(TEXT, "Heigth"))
-    assert "'a' is infinite in row 0 of the data (counted from 0); also infinite: 'b'" in str(
-        fault("a,b,c\ninf,2,1\n2,-inf,2\n")
-    )
+    assert "'a' ('inf'), 'b' ('-inf'); the first text is in row 0" in str(fault("a,b,c\ninf,2,1\n2,-inf,2\n"))
     assert fault("a,b,c\nNA,1,\nNA,2,\n", missing="mean").columns == (("a", "drop"), ("c", "drop"))
 
 
@@ -351,10 +345,11 @@ def test_an_excel_file_of_implausible_size_or_beyond_the_memory_is_refused(monke
     out = BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"0" * 2**27)
-    assert "to 134217728 bytes: implausible" in str(fault(out.getvalue(), name="t.xlsx"))
+    with pytest.raises(dc.ResourceError, match=r"t\.xlsx cannot be read: it unpacks to more than 67108864 bytes"):
+        read(out.getvalue(), name="t.xlsx")
     content = packed(BASE.assign(y=0), "t.xlsx")
-    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1e5)
-    with pytest.raises(dc.ResourceError, match=r"t\.xlsx, unpacked, needs about"):
+    monkeypatch.setattr("diffrac_cvx.datasets.reading.available_memory", lambda: 1e5)
+    with pytest.raises(dc.ResourceError, match=r"t\.xlsx cannot be read: it unpacks to more than 6250 bytes"):
         read(content, name="t.xlsx")
 
 
@@ -406,8 +401,8 @@ def test_what_is_no_table_is_said_to_be_none(content, name, message):
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"unit": 3.0}, "column 'unit' is constant and carries"),
-        ({"unit": 3.0, "site": 0.1}, "columns 'unit', 'site' are constant and carry"),
+        ({"unit": 3.0}, "constant columns carry no information: 'unit'"),
+        ({"unit": 3.0, "site": 0.1}, "constant columns carry no information: 'unit', 'site'"),
         ({"a again": BASE["a"]}, "count more than once: 'a' = 'a again'. Keep one"),
         ({"d": BASE["a"], "e": BASE["a"], "f": BASE["b"]}, "'a' = 'd' = 'e', 'b' = 'f'"),
         ({"id": np.arange(7, 67)}, "column 'id' numbers the rows"),

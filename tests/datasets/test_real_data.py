@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets import SETS, files
+from diffrac_cvx.datasets import SETS, real
 from diffrac_cvx.errors import DataError, ParameterError
 
 PAPER = ["heart", "diabetes", "breast_cancer", "australian", "liver_disorders", "sonar", "dna", "a1a", "w1a"]
@@ -20,7 +20,7 @@ REFERENCE = [name for name, record in SETS.items() if not record.shipped]
 
 
 def is_there(name):
-    return any(path.is_file() for path in files.possible_paths(SETS[name]))
+    return any(path.is_file() for path in real.possible_paths(SETS[name]))
 
 
 def test_the_two_class_sets_are_those_of_the_papers_table_in_its_order():
@@ -52,7 +52,7 @@ def test_what_is_shipped_states_a_license_of_its_own():
 
 
 def test_what_may_not_be_shipped_is_not_shipped():
-    folder = Path(files.__file__).parent / "data"
+    folder = Path(real.__file__).parent / "data"
     assert {path.name for path in folder.iterdir()} == {SETS[name].file for name in SHIPPED}
 
 
@@ -102,7 +102,7 @@ def test_a_file_that_is_not_the_one_shipped_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("name", REFERENCE)
 def test_a_missing_file_says_where_it_was_looked_for_and_how_to_get_it(name, monkeypatch, tmp_path):
-    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(real.DATA_HOME_VARIABLE, str(tmp_path))
     with pytest.raises(DataError) as caught:
         datasets.load(name)
     message = str(caught.value)
@@ -112,26 +112,26 @@ def test_a_missing_file_says_where_it_was_looked_for_and_how_to_get_it(name, mon
 
 
 def test_without_the_variable_the_folder_is_in_the_users_cache(monkeypatch, tmp_path):
-    monkeypatch.delenv(files.DATA_HOME_VARIABLE, raising=False)
+    monkeypatch.delenv(real.DATA_HOME_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert files.cache_folder() == tmp_path / "diffrac_cvx"
+    assert real.cache_folder() == tmp_path / "diffrac_cvx"
 
 
 # Files
 
 
 def test_a_libsvm_file_is_read_sparse_lines_and_comments_included():
-    X, y = files.read_libsvm("+1 1:0.5 3:2 # a comment\n-1 2:1\n\n", "here")
+    X, y = real.read_libsvm("+1 1:0.5 3:2 # a comment\n-1 2:1\n\n", "here")
     np.testing.assert_array_equal(X, [[0.5, 0, 2], [0, 1, 0]])
     np.testing.assert_array_equal(y, [1, -1])
 
 
 @pytest.mark.parametrize("line", ["+1 1:x", "one 1:2", "+1 0:3", "+1 3", "-1 1:2:3"])
 def test_a_bad_line_of_a_libsvm_file_is_named_by_number(line):
-    with pytest.raises(DataError, match="there, line 2"):
-        files.read_libsvm(f"+1 1:1\n{line}\n", "there")
+    with pytest.raises(DataError, match="line 2 of there"):
+        real.read_libsvm(f"+1 1:1\n{line}\n", "there")
     with pytest.raises(DataError, match="there contains no"):
-        files.read_libsvm("", "there")
+        real.read_libsvm("", "there")
 
 
 # Downloads, from a server of our own
@@ -171,7 +171,7 @@ CONTENT = b"".join(b"+1 1:1 2:%d\n-1 3:1\n" % k for k in range(5000))
 @pytest.fixture
 def home(monkeypatch, tmp_path):
     """A temporary data folder, with the checksum of CONTENT for w1a."""
-    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(real.DATA_HOME_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], sha256=hashlib.sha256(CONTENT).hexdigest()))
     return tmp_path / "data"
 
@@ -221,7 +221,7 @@ def test_what_cannot_be_downloaded_is_an_error_and_nothing_is_left(home, served,
 
 def test_a_folder_that_cannot_be_written_to_is_named(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("a file where a folder is needed")
-    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path / "file"))
+    monkeypatch.setenv(real.DATA_HOME_VARIABLE, str(tmp_path / "file"))
     with pytest.raises(DataError, match=rf"{tmp_path / 'file'} cannot be written to"):
         datasets.fetch("w1a", url="http://127.0.0.1:9/w1a")
 
@@ -232,7 +232,7 @@ def test_an_address_of_an_unknown_protocol_is_refused(home):
 
 
 def test_a_set_without_an_address_and_a_shipped_one_are_not_downloaded(monkeypatch, tmp_path):
-    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(real.DATA_HOME_VARIABLE, str(tmp_path))
     for name, words in (("corel5k", "manually"), ("heart", "shipped")):
         with pytest.raises(ParameterError, match=words):
             datasets.fetch(name)

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets.catalog import SETS
-from diffrac_cvx.datasets.files import (
+from diffrac_cvx.datasets.real import (
     DATA_HOME_VARIABLE,
+    SETS,
     content_checksum,
     parse_file,
     read_label_names,

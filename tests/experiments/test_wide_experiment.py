@@ -8,7 +8,7 @@ import pytest
 import rdata
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.files import checksum
+from diffrac_cvx.datasets.real import checksum
 from experiments.harness import intervals
 from experiments.harness.command import run
 from experiments.harness.findings import Verdict

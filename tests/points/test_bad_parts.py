@@ -1,6 +1,5 @@
 """Unreadable streamed tables raise clear errors promptly, never give a wrong result, and respect the limits."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -13,69 +12,11 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse
-from forms import as_map
 from messages import TALL as X
-from messages import D, N, chunked, loaded, raises, second_chunk, with_entry
+from messages import D, N, chunked
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.reading import as_rows
-from diffrac_cvx.solvers.factored import sampling
-
-SOLVERS = {
-    "low_rank": lambda table: dc.low_rank(table, ridge=0.1, time_limit=60),
-    "low_rank, l1": lambda table: dc.low_rank(table, lam=0.02, time_limit=60),
-    "fista": lambda table: dc.fista(table, ridge=0.1, time_limit=60),
-    "certify_v": lambda table: dc.certify_v(table, np.eye(D)),
-    "DiffracClustering": lambda table: dc.DiffracClustering(time_limit=60).fit(table),
-}
-
-
-def short_file(folder):
-    np.save(folder / "short.npy", X)
-    os.truncate(folder / "short.npy", 500)
-    return loaded(lambda first: np.load(folder / "short.npy", mmap_mode="r")[first : first + 20])
-
-
-def lost_chunk(folder):
-    store = folder / f"table{len(list(folder.iterdir()))}.zarr"
-    chunked(X).to_zarr(str(store))
-    table = da.from_zarr(str(store))
-    for path in store.rglob("*"):
-        if path.is_file() and "json" not in path.name and not path.name.startswith("."):
-            path.write_bytes(b"not a chunk")
-    return table
-
-
-BAD = {  # what they say: tests/messages.txt
-    "nan": lambda _: chunked(with_entry(np.nan)),
-    "too large": lambda _: chunked(with_entry(1e200)),
-    "a narrow chunk": lambda _: second_chunk(lambda part: part[:, :3]),
-    "a chunk of strings": lambda _: second_chunk(lambda part: part.astype(str)),
-    "a masked chunk": lambda _: da.ma.masked_greater(chunked(X), 1.5),
-    "one row": lambda _: chunked(X[:1]),
-    "no rows are left": lambda _: chunked(X)[chunked(X)[:, 0] > 100.0],
-    "no columns": lambda _: da.from_array(X[:, :0], chunks=(20, 1)),
-    "one dimension": lambda _: da.from_array(X[:, 0], chunks=20),
-    "complex": lambda _: chunked(X * 1j),
-    "no array": lambda _: dask.delayed(X),
-    "a missing file": lambda folder: loaded(lambda first: np.load(folder / f"part{first}.npy")),
-    "a short file": short_file,
-    "a broken store": lost_chunk,
-    "a loader that fails": lambda _: raises(ZeroDivisionError("division by zero")),
-    "nan in a map": lambda folder: as_map(with_entry(np.nan), folder),
-    "a sparse inf": lambda _: scipy.sparse.csc_array(with_entry(-np.inf)),
-    "a sparse number too large": lambda _: scipy.sparse.coo_array(with_entry(1e200)),
-    "a sparse complex": lambda _: scipy.sparse.csr_array(X * 1j),
-    "a sparse row": lambda _: scipy.sparse.csr_array(X[:1]),
-    "no sparse columns": lambda _: scipy.sparse.csr_array((N, 0)),
-}
-
-
-@pytest.mark.parametrize("make", BAD.values(), ids=BAD)
-def test_a_table_that_cannot_be_used_is_an_error_of_every_function(tmp_path, make):
-    for solve in SOLVERS.values():
-        with pytest.raises((dc.DataError, dc.ParameterError, ValueError)):
-            solve(make(tmp_path))
 
 
 def test_an_error_of_the_package_is_not_said_to_be_one_of_the_data():
@@ -84,22 +25,6 @@ def test_an_error_of_the_package_is_not_said_to_be_one_of_the_data():
 
     with pytest.raises(KeyError):
         as_rows(chunked(X)).map_parts(fail)
-
-
-def test_a_chunk_that_differs_when_it_is_read_again_is_found_out_by_the_factor():
-    rng = np.random.default_rng(0)
-    result = dc.low_rank(loaded(lambda first: X[first : first + 20]), tol=1e-3)
-    changing = dc.low_rank(loaded(lambda first: X[first : first + 20] + state["shift"] * rng.random((20, D))), tol=1e-3)
-    assert changing.upper == pytest.approx(result.upper, abs=1e-12)
-    state["shift"] = 1.0
-    try:
-        with pytest.raises(dc.DataError, match="changed"):
-            _ = changing.F
-    finally:
-        state["shift"] = 0.0
-
-
-state = {"shift": 0.0}
 
 
 # Degenerate columns
@@ -147,22 +72,6 @@ def test_a_limit_of_a_second_is_kept_while_a_table_is_read(seconds, parts):
         ended.set()  # otherwise the test would wait for the reading thread
     assert result.status is dc.Status.TIME_LIMIT
     assert 0.0 <= result.lower <= result.upper <= 1.0
-
-
-def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(sample_small_tables):
-    table = slow(0.002)
-    limited = dc.low_rank(table, lam=0.02, tol=1e-12, time_limit=1.0)
-    assert limited.status in (dc.Status.TIME_LIMIT, dc.Status.STALLED)
-    solved = dc.low_rank(table.compute(), lam=0.02, tol=1e-6)
-    assert limited.lower <= solved.upper
-    assert solved.lower <= limited.upper
-
-
-def test_a_callback_stops_a_solve_by_parts(monkeypatch):
-    monkeypatch.setattr(sampling, "MIN_SAMPLE_ROWS", 10)
-    result = dc.low_rank(chunked(X), tol=1e-14, callback=lambda progress: True)
-    assert result.status is dc.Status.STOPPED
-    assert len(result.history) == 1
 
 
 def test_ctrl_c_leaves_the_reading_at_once():

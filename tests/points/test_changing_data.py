@@ -1,8 +1,5 @@
 """Data that change during reading raise an error with the bounds certified so far, and never give wrong bounds."""
 
-import os
-from dataclasses import replace
-
 import dask
 import dask.array as da
 import numpy as np
@@ -147,25 +144,6 @@ def test_data_that_change_while_they_are_centered_prove_nothing(tmp_path):
 
     with pytest.raises(dc.DataError, match="changed"), deadlines.time_limited(deadlines.Deadline(lambda: np.inf, poll)):
         as_rows(table)
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_change_is_seen_with_any_number_of_threads(threads):
-    table = np.tile(X, (3, 1))
-    rows = replace(as_rows(table), threads=threads)
-    rows.second_moment()
-    np.testing.assert_allclose(rows.array(), table - table.mean(axis=0), atol=1e-12)
-    table[-1, 1] += 1e-9
-    with pytest.raises(dc.DataError, match="X changed"):
-        rows.array()
-
-
-def test_a_map_whose_name_stands_for_another_file_is_read_as_it_was(tmp_path):
-    table = as_map(X, tmp_path)
-    rows = as_rows(table)
-    os.rename(tmp_path / "X.npy", tmp_path / "old.npy")
-    (tmp_path / "X.npy").write_bytes(b"another file")
-    np.testing.assert_allclose(rows.array(), X - X.mean(axis=0), atol=1e-12)
 
 
 def exchange(table):

@@ -17,12 +17,8 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from instances import assert_same_bracket
-from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.direction_bounds import certify_in_one_pass
-from diffrac_cvx.points import streamed
-from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.rounding import kmeans_centered
 
 N, D, PARTS = 12_000, 6, 8
@@ -142,49 +138,6 @@ def test_four_processes_give_what_the_array_gives(four, points, table, nu, penal
 
 
 @pytest.mark.slow
-def test_four_processes_run_fista_and_the_estimator(four, points, table):
-    assert_same_bracket(dc.fista(table, ridge=0.1, tol=1e-2), dc.fista(points, ridge=0.1, tol=1e-2))
-    model, plain = (dc.DiffracClustering(tol=TOL).fit(given) for given in (table, points))
-    np.testing.assert_array_equal(model.labels_, plain.labels_)
-    np.testing.assert_array_equal(model.predict(table), plain.labels_)
-    np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-8)
-    assert model.score(table) == pytest.approx(plain.score(points), abs=1e-9)
-    assert_same_bracket(model.result_, plain.result_)
-
-
-@pytest.mark.slow
-def test_what_travels_in_a_pass_does_not_grow_with_the_number_of_rows(four, tmp_path, monkeypatch):
-    sent, received = [], []
-    run_chunks = streamed.run_chunks
-
-    def weighed(array, task, own, summed):
-        sent.append(len(cloudpickle.dumps((task, own))))
-        found = run_chunks(array, task, own, summed)
-        received.append(len(pickle.dumps(found)))
-        return found
-
-    monkeypatch.setattr(streamed, "run_chunks", weighed)
-    passes, solves = [], []
-    for n in (N, 8 * N):
-        path = tmp_path / f"{n}.npy"
-        np.save(path, make_data(n))
-        given = from_file(path, n)
-        problem = direction_problem(as_points(given), 0.6, dc.Penalty(lam=0.02))
-        sent.clear(), received.clear()
-        certify_in_one_pass(problem, np.eye(D + 1), None)
-        passes.append((sum(sent), sum(received)))
-        sent.clear(), received.clear()
-        result = dc.low_rank(given, 0.6, dc.Penalty(ridge=0.1), tol=1e-6)
-        solves.append(sum(sent) + sum(received))
-        assert result.gap <= 1e-6
-    assert passes[0][0] == pytest.approx(passes[1][0], abs=100)  # the messages contain the number of rows
-    assert passes[0][1] == pytest.approx(passes[1][1], abs=100)
-    assert sum(passes[1]) < 20_000 < N * D * 8 / 20
-    assert solves[1] <= 3 * solves[0]  # at most proportional to the number of passes
-    assert solves[1] < 8 * N  # less than one byte per row
-
-
-@pytest.mark.slow
 def test_a_worker_that_is_killed_changes_no_bracket(points, table):
     with cluster(4) as client:
         expected = dc.low_rank(table, ridge=0.1, lam=0.02, tol=1e-10)
@@ -235,32 +188,6 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 def slowly(block):
     time.sleep(5.0)
     return block
-
-
-def bad(table, value):
-    """Return the table with a changed entry in row 5000."""
-    row = np.zeros((N, 1))
-    row[5000] = value
-    return table + da.from_array(row, chunks=(N // PARTS, 1))
-
-
-@pytest.mark.slow
-def test_errors_of_workers_are_in_words(four, table):
-    with pytest.raises(dc.DataError, match=r"NaN or infinite, in columns \[0"):
-        dc.low_rank(bad(table, np.nan))
-    low = da.concatenate([table, da.from_delayed(dask.delayed(np.zeros)((3, D)), (5, D), float)])
-    with pytest.raises(dc.DataError, match=r"chunk of X from row 12000 on has shape \(3, 6\)"):
-        dc.low_rank(low)
-    missing = da.from_delayed(dask.delayed(np.load)("/no/such/file.npy"), (5, D), float)
-    with pytest.raises(dc.DataError, match=r"X cannot be read: .*file\.npy"):
-        dc.fista(da.concatenate([table, missing]))
-    late = da.from_delayed(dask.delayed(raise_error)(TimeoutError("the disk does not answer")), (5, D), float)
-    with pytest.raises(dc.DataError, match="the disk does not answer"):
-        dc.low_rank(da.concatenate([table, late]), time_limit=60)
-
-
-def raise_error(error):
-    raise error
 
 
 @pytest.mark.slow

@@ -36,12 +36,6 @@ def test_the_labels_that_groups_allow_are_those_that_satisfy_the_constraints():
         assert found == expected
 
 
-def test_labels_may_be_names():
-    chunklets = dc.Constraints(labels=["yes", None, "no", float("nan")]).chunklets_of(4)
-    np.testing.assert_array_equal(chunklets.labels_from_signs(np.ones(3)), [1.0, 1.0, -1.0, 1.0])
-    assert dc.Constraints(labels=["yes", None, "no"]).classes == ("no", "yes")
-
-
 @pytest.mark.parametrize(
     ("labels", "how", "classes", "expected"),
     [

@@ -15,13 +15,6 @@ FORMS = {name: getattr(scipy.sparse, f"{name}_array") for name in ("csc", "csr",
 each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
-def test_only_a_sparse_array_is_sparse_and_a_dense_one_is_left_as_it_is():
-    assert not factors.is_sparse(DENSE)
-    assert not factors.is_sparse(None)
-    assert factors.is_sparse(scipy.sparse.csc_matrix(DENSE))
-    assert factors.dense(DENSE) is DENSE
-
-
 @pytest.mark.parametrize("form", [np.asarray, *FORMS.values()], ids=["array", *FORMS])
 def test_every_function_gives_for_a_sparse_factor_what_it_gives_for_a_dense_one(form, monkeypatch):
     monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK_ROWS", 4)  # rows at a time
@@ -51,18 +44,6 @@ def test_columns_come_by_decreasing_norm_and_v_stays(form, most, monkeypatch):
         ordered = factors.order_columns(DENSE)
         gram = ordered.T @ ordered
         np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-13)
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("most", [0, 800])
-def test_negligible_columns_are_dropped_at_any_scale_and_one_is_always_kept(most, scale, monkeypatch):
-    monkeypatch.setattr(factors, "LARGE_SIZE", most)
-    U = scale * np.diag([1e-3, 1.0, 0.5])
-    for given in (U, scipy.sparse.csc_array(U)):
-        factor = factors.dense(factors.order_columns(given, 1e-5))
-        np.testing.assert_allclose(np.abs(factor).sum(axis=0), [scale, 0.5 * scale])
-        assert factors.order_columns(given, 1e-7).shape == factors.order_columns(given).shape == (3, 3)
-        assert factors.order_columns(given * 0.0, 1e-16).shape == (3, 1)
 
 
 def test_a_matrix_too_large_for_the_memory_is_refused_with_words(monkeypatch):

@@ -4,7 +4,6 @@ None changes NumPy's global random state.
 """
 
 import inspect
-import pickle
 import warnings
 from functools import cache
 from itertools import product
@@ -21,13 +20,9 @@ from instances import assert_same_bracket
 import diffrac_cvx as dc
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DegenerateDataWarning
-from diffrac_cvx.estimators.affine import ProgressPrinter, choose_seed
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.reading import as_points, as_rows
-from diffrac_cvx.points.sparse import SparseColumns
-from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.rounding.directions import leading_direction
 from diffrac_cvx.solvers.factored import sampling
 
@@ -261,25 +256,7 @@ def test_an_estimator_finds_in_a_form_what_it_finds_in_the_array_or_says_what_to
         assert model.score(table) == pytest.approx(expected.score(X), abs=max(tol, 1e-9))
 
 
-def test_names_of_a_data_frame_are_kept_and_given_back():
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    for model, columns in ((dc.DiffracClustering(), 1), (dc.MultiLabelDiffrac(n_labels=2, random_state=0), 2)):
-        assert model.fit(frame).feature_names_in_.tolist() == ["a", "b", "c"]
-        output = model.set_output(transform="pandas").transform(frame)
-        assert output.columns.tolist() == [f"{type(model).__name__.lower()}{j}" for j in range(columns)]
-
-
 # NumPy's global random state
-
-
-def test_an_estimator_without_a_seed_depends_on_the_global_state():
-    before = np.random.get_state()  # noqa: NPY002
-    np.random.seed(0)  # noqa: NPY002  # as users do
-    first = choose_seed(None)
-    assert choose_seed(None) == first
-    np.random.seed(1)  # noqa: NPY002
-    assert choose_seed(None) != first
-    np.random.set_state(before)  # noqa: NPY002
 
 
 @each_estimator
@@ -394,23 +371,6 @@ def test_every_sparse_format_is_the_same_matrix_and_stays_as_it_was(kind, make):
     assert table.format == before.format
 
 
-def test_zeros_that_are_stored_and_entries_in_two_parts_change_nothing():
-    rows, columns = np.nonzero(POINTS)
-    zero_rows, zero_columns = (where[:50] for where in np.nonzero(POINTS == 0.0))
-    halves = POINTS[rows, columns] / 2.0
-    entries = np.concatenate([halves, halves, np.zeros(50)])
-    places = np.concatenate([rows, rows, zero_rows]), np.concatenate([columns, columns, zero_columns])
-    table = scipy.sparse.coo_array((entries, places), shape=POINTS.shape)
-    for given in (table, table.tocsr(), table.tocsc()):
-        stored = given.nnz
-        for penalty in (dc.Penalty(), dc.Penalty(lam=0.02)):
-            found, expected = (
-                dc.low_rank(one, penalty=penalty, tol=TOL) for one in (given, scipy.sparse.csr_array(POINTS))
-            )
-            assert (found.lower, found.upper) == (expected.lower, expected.upper)
-        assert given.nnz == stored
-
-
 WHOLE = np.random.default_rng(4).integers(-4, 5, (60, 4))
 
 
@@ -456,39 +416,7 @@ def test_roundings_of_the_factor_that_is_not_made_are_those_of_the_array(sample_
         np.testing.assert_array_equal(*by_chance)
 
 
-def test_a_factor_says_what_its_array_does():
-    y = np.random.default_rng(0).standard_normal(ROWS)
-    for table, penalty in ((as_dask(POINTS), dc.Penalty()), (scipy.sparse.csc_array(POINTS), dc.Penalty(lam=0.02))):
-        result = dc.low_rank(table, 0.6, penalty, tol=1e-6)
-        factor, F = result.factor, result.F
-        assert isinstance(factor, FactorTable)
-        assert factor.shape == F.shape
-        np.testing.assert_allclose(factor.gram(), F.T @ F / ROWS, atol=1e-12)
-        np.testing.assert_allclose(factor @ np.eye(F.shape[1]), F, atol=1e-12)
-        np.testing.assert_allclose(factor.rmatvec(y), F.T @ y, atol=1e-10)
-
-
-def test_a_result_of_chunks_is_pickled_with_what_makes_its_factor():
-    result = dc.low_rank(as_dask(POINTS), tol=1e-6)
-    copy = pickle.loads(pickle.dumps(result))
-    assert (copy.lower, copy.upper, copy.history) == (result.lower, result.upper, result.history)
-    np.testing.assert_array_equal(copy.F, result.F)
-    np.testing.assert_array_equal(copy.V, result.V)
-    again = pickle.loads(pickle.dumps(copy))
-    np.testing.assert_array_equal(rounding.kmeans_centered(again.factor), rounding.kmeans_centered(result.factor))
-
-
 # Rows
-
-
-@every_kind
-def test_a_pass_counts_each_row_once(form):
-    rows = as_rows(form(POINTS))
-    before = rows.rows_read
-    rows.root_mean_and_mean(np.eye(COLUMNS))
-    assert rows.rows_read == before + ROWS
-    rows.weighted_gram(np.ones(ROWS))
-    assert rows.rows_read == before + 2 * ROWS
 
 
 @each_form("array", *READ)
@@ -498,12 +426,6 @@ def test_the_warning_of_a_constant_column_points_at_the_line_that_asked(sample_s
         with pytest.warns(DegenerateDataWarning, match=r"\[2\]") as said:
             solver(table, penalty=penalty, tol=1e-2)
         assert [warning.filename for warning in said] == [__file__]
-
-
-def test_components_of_chunks_that_do_not_fit_in_memory_are_refused_before_they_are_read(monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1e4)
-    with pytest.raises(dc.ResourceError, match="components of 300 points and 6 features"):
-        dc.find_components(as_dask(POINTS), np.eye(COLUMNS), penalty=dc.Penalty(lam=0.02))
 
 
 @every_kind
@@ -516,30 +438,3 @@ def test_columns_that_are_all_constant_leave_nothing_to_cluster_on(form, entry):
     assert (found.lower, found.upper) == (1.0, 1.0)
     for nu in (1.0, 0.6):
         assert_same_bracket(dc.certify_v(table, np.eye(3), nu), dc.certify_v(points, np.eye(3), nu), 1e-12)
-
-
-def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(sample_small_tables, capsys):
-    lines = []
-    dc.DiffracClustering(verbose=True, tol=TOL, lam=0.02).fit(as_dask(POINTS))
-    assert capsys.readouterr().err.splitlines()[0] == "low_rank: 300 points, 6 features"
-    model = dc.DiffracClustering(verbose=lines.append, tol=TOL, lam=0.02).fit(as_dask(POINTS))
-    assert capsys.readouterr().err == ""
-    rows = [line.rows for line in model.result_.history]
-    assert lines[-1].rows == rows[-1] >= 5 * ROWS
-    assert rows == sorted(rows)
-    assert rows[0] >= 3 * ROWS  # two passes to validate and centre the table, one at the first point
-    assert all(count % ROWS == 0 for count in rows)
-    ProgressPrinter()(lines[-1]._replace(seconds=2.0).with_counts(5000, 0))
-    assert capsys.readouterr().err.endswith(", 2.5e+03 rows a second\n")
-
-
-def test_points_are_what_they_were():
-    table = scipy.sparse.csr_array(POINTS)
-    assert isinstance(as_points(POINTS), DensePoints)
-    for by_columns, kind in ((True, SparseColumns), (False, StreamedRows)):
-        found = as_points(table, by_columns=by_columns)
-        assert isinstance(found, kind)
-        assert as_points(found, by_columns=by_columns) is found
-    turned = as_points(as_points(table, by_columns=True))
-    assert isinstance(turned, StreamedRows)
-    np.testing.assert_allclose(turned.array(), as_data(POINTS), atol=1e-14)

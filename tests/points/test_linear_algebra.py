@@ -10,20 +10,6 @@ from diffrac_cvx.points.linear_algebra import center_columns, column_units, stan
 RNG = np.random.default_rng(31)
 
 
-@pytest.fixture(params=[4, 100], ids=["several blocks", "one block"])
-def rows(request, monkeypatch):
-    """Eleven rows of three columns, read in small blocks or all at once."""
-    monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK_ROWS", request.param)
-    return RNG.standard_normal((11, 3))
-
-
-def test_weighted_grams_and_products_of_rows_are_their_formulas_whatever_the_block(rows):
-    u = RNG.uniform(size=11)
-    np.testing.assert_array_equal(np.concatenate(list(linalg.row_blocks(rows))), rows)
-    np.testing.assert_allclose(linalg.weighted_gram(rows, u), rows.T @ np.diag(u) @ rows / 11, rtol=1e-13)
-    np.testing.assert_allclose(linalg.row_products(rows, rows), np.sum(rows**2, axis=1), rtol=1e-14)
-
-
 @pytest.mark.parametrize("large", [3, 100], ids=["by parts", "whole"])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_the_factor_of_a_symmetric_matrix_is_that_of_its_positive_part_largest_first(scale, large, monkeypatch):
@@ -53,20 +39,6 @@ def test_rotated_columns_are_orthogonal_largest_first_and_the_product_stays(scal
     np.testing.assert_array_equal(np.abs(linalg.principal_columns(np.full((1, 1), 2.0))), [[2.0]])
 
 
-def test_of_no_columns_and_of_zeros_one_column_of_zeros_is_kept():
-    np.testing.assert_array_equal(linalg.principal_columns(np.zeros((3, 0))), np.zeros((3, 1)))
-    np.testing.assert_array_equal(linalg.principal_columns(np.zeros((3, 2)), rtol=1e-6), np.zeros((3, 1)))
-
-
-@pytest.mark.parametrize("shape", [(7, 3), (3, 3), (2, 4)])
-def test_the_triangular_root_has_the_gram_matrix_and_is_square(shape):
-    M = RNG.standard_normal(shape)
-    R = linalg.triangular_root(M)
-    assert R.shape == (shape[1], shape[1])
-    np.testing.assert_array_equal(R, np.triu(R))
-    np.testing.assert_allclose(R.T @ R, M.T @ M, atol=1e-13)
-
-
 @pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
 @pytest.mark.parametrize(("shape", "rank"), [((7, 3), 3), ((2, 4), 2), ((9, 4), 2), ((5, 3), 0)])
 def test_whitened_columns_are_orthonormal_and_as_many_as_the_rank(shape, rank, scale):
@@ -83,11 +55,6 @@ def test_a_direction_that_varies_more_than_rounding_counts_in_the_rank():
     assert linalg.whitener(M * [1.0, 1e-14]).shape == (2, 2)  # a certificate needs all of them
 
 
-def test_rows_at_unit_norm_and_a_zero_row_the_first_unit_vector():
-    F = linalg.unit_rows(np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -1e-200]]) * 1e-100)
-    np.testing.assert_allclose(F[:2], [[0.6, 0.8], [1.0, 0.0]], rtol=1e-15)
-
-
 @pytest.mark.parametrize("units", [np.ones(3), np.array([1e-8, 1.0, 1e8])])
 def test_the_projection_on_the_columns_takes_a_ridge_and_no_notice_of_units(units):
     X, ridge, n = RNG.standard_normal((8, 3)), np.array([0.0, 0.4, 1.5]), 8
@@ -96,19 +63,6 @@ def test_the_projection_on_the_columns_takes_a_ridge_and_no_notice_of_units(unit
     np.testing.assert_allclose(Q @ Q.T @ X, X, atol=1e-12)
     R = linalg.column_basis(X * units, ridge * units)
     np.testing.assert_allclose(R @ R.T, X @ np.linalg.inv(X.T @ X + n * np.diag(ridge**2)) @ X.T, atol=1e-12)
-
-
-def test_scales_are_the_nearest_powers_of_two_and_the_inverse_of_nothing_is_one():
-    np.testing.assert_array_equal(linalg.power_of_two(np.array([1.0, 1.4, 1.5, 3.0, 0.26])), [1.0, 1.0, 2.0, 4.0, 0.25])
-    np.testing.assert_array_equal(linalg.inverse_or_one(np.array([4.0, 0.0, -0.5])), [0.25, 1.0, -2.0])
-
-
-def test_the_weights_of_the_momentum_are_nesterovs():
-    t, weight = linalg.momentum(1.0)
-    assert (t, weight) == (pytest.approx((1 + 5**0.5) / 2), 0.0)
-    following, weight = linalg.momentum(t)
-    assert following**2 - following == pytest.approx(t**2)  # the recursion of the sequence
-    assert weight == pytest.approx((t - 1) / following)
 
 
 def test_the_threads_of_the_linear_algebra_are_limited_inside(monkeypatch):

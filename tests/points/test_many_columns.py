@@ -23,23 +23,7 @@ def similar_columns(m, pairs, n=60, seed=0):
     return as_data(X)
 
 
-def groups(labels):
-    """Return the components with at least two members."""
-    return {tuple(np.flatnonzero(labels == label)) for label in np.unique(labels) if np.sum(labels == label) > 1}
-
-
 SIMILAR_PAIRS = [(3, 5), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599), (5, 7)]
-GROUPS = {(3, 5, 7), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599)}
-
-
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_components_are_found_among_more_columns_than_are_multiplied_at_a_time(nu):
-    assert MANY_COLUMNS > screening.COLUMN_BLOCK
-    problem = direction_problem(similar_columns(MANY_COLUMNS, SIMILAR_PAIRS, n=200), nu, dc.Penalty(c=0.6))
-    q = np.full(200, 1.6**-2)  # u = 1.6, so that G is 0.6 times the Gram matrix off the diagonal
-    for rtol in (0.0, None):
-        labels = screen_components(problem, q, 0.0, rtol)
-        assert groups(labels) == GROUPS
 
 
 @pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
@@ -127,10 +111,3 @@ def test_all_features_are_joined_where_the_unpenalized_columns_cannot_be_elimina
     assert len(set(screen_components(problem, near, 0.0))) == 3
     np.testing.assert_array_equal(screen_components(problem, near, 10.0), 0)
     np.testing.assert_array_equal(screen_components(problem, far, 0.0, 0.0), 0)
-
-
-def test_a_matrix_with_a_wide_gap_separates_nothing_that_it_would_without_its_gap():
-    X = np.random.default_rng(0).standard_normal((60, 3))
-    penalty = dc.Penalty(c=0.3)
-    assert len(set(dc.find_components(X, np.eye(3), penalty=penalty, rtol=0.0))) == 3
-    assert len(set(dc.find_components(X, np.diag([1.0, 0.1, 0.1]), penalty=penalty))) == 1

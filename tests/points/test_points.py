@@ -9,6 +9,7 @@ from rationals import centered, fractions, gram, size
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor
+from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.points.reading import as_points
 
 N, D = 301, 6
@@ -86,8 +87,17 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
         (sums[0][0], X.T @ (X / np.sqrt(q)[:, None])),
         (sums[2:], (np.sqrt(q).sum(), q.sum())),
     ]
-    if hasattr(points, "raw"):
-        np.testing.assert_allclose(points.raw(), TABLE, atol=1e-14)
+    if isinstance(points, ColumnPoints):
+        gram = X.T @ (u[:, None] * X)
+        pairs += [
+            (points.weighted_row_sum(u), u @ X),
+            (points.gram(u), gram),
+            (points.gram(u, slice(0, 2), slice(2, 5)), gram[:2, 2:5]),
+            (points.rows(slice(5, 9)).array(), X[5:9]),
+            (points.squares().array(), X**2),
+            (points.mean_abs(), np.mean(np.abs(X), axis=0)),
+            (points.hstack(Y).array(), np.column_stack([X, Y])),
+        ]
     assert points.shape == X.shape
     assert len(points) == N
     for found, expected in pairs:

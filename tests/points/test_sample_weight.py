@@ -2,32 +2,21 @@
 
 from functools import partial
 
-import cvxpy as cp
 import numpy as np
 import pytest
-from oracles import augmented, best_fit, gamma, labelings
-from posed import direction_problem, proved_value
+from oracles import augmented, gamma, labelings
+from posed import direction_problem
 from sparse_instances import instance
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.certify import read_matrix
 from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.estimators.choice import (
-    GridSetting,
-    evaluate_half,
-    follow_path,
     pairwise_adjusted_rand,
 )
-from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import as_weights
-from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.reading import as_points, read_points
-from diffrac_cvx.points.streamed import BLOCK_ROWS
-from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
-from diffrac_cvx.rounding.diagnostics import find_diagnostics
-from diffrac_cvx.rounding.many_clusters import split_repeatedly
+from diffrac_cvx.points.reading import read_points
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -86,20 +75,6 @@ def test_the_fast_path_and_the_reference_find_the_same_weighted_optimum(nu, pena
         assert result.F.shape[0] == len(X)
     without = dc.low_rank(X, nu, PENALTIES[penalty], tol=1e-6)
     assert without.lower > fast.upper or without.upper < fast.lower
-
-
-def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
-    X, w = drawn(14, 3, whole=False)
-    points = read_points(X, w)
-    coordinates = scaled_coordinates(points.X, dc.Penalty(lam=0.05))
-    terms = direction_terms(coordinates, 1.0)
-    objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
-    cp.Problem(cp.Minimize(objective), terms.constraints).solve(solver="CLARABEL")
-    V = terms.V.value[:3, :3]
-    q = np.einsum("ij,jk,ik->i", coordinates.rows, V, coordinates.rows)
-    multipliers = np.abs(np.ravel(terms.roots.dual_value[0]))
-    np.testing.assert_allclose(len(q) * multipliers, 1 / np.sqrt(q), rtol=1e-4)
-    assert dc.v_space(X, sample_weight=w).size.points == len(X)  # if the solver fails, all points have a row in F
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -177,14 +152,6 @@ def test_equal_weights_are_no_weights(many):
     assert (found.value, found.lower, found.n_iter) == (other.value, other.lower, other.n_iter)
 
 
-def test_many_rows_may_have_weights():
-    X = drawn(41_000, 2)[0]
-    w = np.random.default_rng(0).integers(0, 3, len(X))
-    found, other = dc.low_rank(X, 0.7, sample_weight=w), dc.low_rank(repeated(X, w), 0.7)
-    assert_meet(found, other)
-    assert max(found.gap, other.gap) <= 1e-5
-
-
 def test_a_small_weight_is_no_small_quadratic_form(monkeypatch):
     X, w = drawn(30, 3)
     points = read_points(X, np.where(w > 0, 1.0, 1e-9))
@@ -195,23 +162,6 @@ def test_a_small_weight_is_no_small_quadratic_form(monkeypatch):
     assert points.X.weights @ (1 / problem.X.values_of_points(u)) == pytest.approx(mean)
     split = block_problem(problem)
     np.testing.assert_allclose(Blocks(split, np.arange(3)).best_dual(q, [])[1], u)  # no floor under q
-
-
-def test_a_result_with_a_dual_is_certified_with_its_weights():
-    X, w = drawn(30, 6, whole=False)
-    found = dc.low_rank(X, 0.7, lam=0.01, sample_weight=w, tol=1e-6, working_set=False)
-    assert found.u.shape == (len(X),)
-    assert np.all(found.u[w == 0] == 1.0)
-    known = read_points(X, w)
-    problem = direction_problem(known.X, 0.7, dc.Penalty(lam=0.01))
-    np.testing.assert_array_equal(problem.X.values_of_points(read_matrix(problem, found, known)[1].u), found.u[w > 0])
-    points = np.column_stack([X - (w / w.sum()) @ X, np.ones(len(X))])[w > 0]
-    q = np.einsum("ij,jk,ik->i", points, found.V, points)
-    np.testing.assert_allclose(found.u[w > 0], 1 / np.sqrt(q), rtol=0.05)
-    certified = dc.certify_v(X, found, 0.7, lam=0.01, sample_weight=w)
-    assert_meet(found, certified)
-    assert certified.gap <= 2 * found.gap + 1e-12
-    assert dc.certify_v(X, found.V, 0.7, lam=0.01, sample_weight=w).upper == pytest.approx(found.upper, abs=1e-9)
 
 
 @pytest.mark.parametrize(("nu", "penalty"), [(0.0, "ridge"), (0.4, "none")])
@@ -229,35 +179,7 @@ def test_answers_in_closed_form_have_a_row_for_every_point(nu, penalty):
 # Certificates
 
 
-@pytest.mark.parametrize(("nu", "penalty"), [(1.0, "none"), (0.3, "both")])
-def test_the_lower_bound_is_below_every_labeling(nu, penalty):
-    rng = np.random.default_rng(3)
-    X, w = rng.standard_normal((6, 2)), np.array([1.0, 2.0, 1.0, 3.0, 1.0, 2.0])
-    a, c = PENALTIES[penalty].weights(2)
-    rows = repeated(X, w)
-    rows = rows - rows.mean(axis=0)
-    values = [best_fit(rows, repeated(y, w), nu, a, c) for y in labelings(6)]
-    result = dc.low_rank(X, nu, PENALTIES[penalty], sample_weight=w, tol=1e-7)
-    assert result.lower <= min(values) + 1e-9
-    best = list(labelings(6))[int(np.argmin(values))]
-    found = dc.certify_labels(X, best, result, nu=nu, penalty=PENALTIES[penalty], sample_weight=w)
-    assert found.objective == pytest.approx(min(values), abs=1e-6)
-    assert found.gap >= 0.0
-
-
 # Parts of the solvers, roundings and metrics
-
-
-def test_weights_follow_their_rows_from_block_to_block():
-    X, w = drawn(2 * BLOCK_ROWS + 500, 2)
-    points, G = read_points(X, w + np.arange(len(w)) / len(w)), np.eye(2, 1)
-    problem = direction_problem(points.X, 1.0, dc.Penalty(c=0.1))
-    lengths = np.abs(points.X.array() * problem.coordinates.scale @ G)
-    total, pull = problem.X.sqrt_sum_and_gradient(G)
-    assert total == pytest.approx(len(points.X) * points.X.weights @ lengths[:, 0])
-    np.testing.assert_allclose(pull, problem.X.array().T @ np.sign(problem.X.array() @ G))
-    value = weighted_objective(X, w + np.arange(len(w)) / len(w), G @ G.T, 1.0, 0.0, 0.1)
-    assert proved_value(points.X, 1.0, dc.Penalty(c=0.1), G) == pytest.approx(value, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -283,55 +205,6 @@ def test_weighted_two_means_is_the_best_of_all_splits():
         center = np.where(y > 0, p[y > 0] @ x[y > 0] / p[y > 0].sum(), p[y < 0] @ x[y < 0] / p[y < 0].sum())
         assert p @ (x - center) ** 2 == pytest.approx(min(costs), abs=1e-12)
     assert np.all(dc.rounding.kmeans_1d(np.ones(3), np.array([0.5, 0.3, 0.2])) == 1.0)
-
-
-def test_the_cluster_with_most_to_gain_by_weight_is_split_first():
-    points = np.array([0.0, 1.0, 10.0, 11.0])[:, None]
-
-    def halve(part, weights):
-        middle = part.mean()
-        return (np.ones(1), -middle, 0.5) if len(part) > 1 else None
-
-    for heavy, cluster in ((0, 0), (3, 1)):
-        w = np.ones(4)
-        w[heavy] = 5.0
-        splits = split_repeatedly(points, 3, halve, 1.0, w / w.sum())
-        assert [split.cluster for split in splits] == [0, cluster]
-    seen = []
-    split_repeatedly(points, 3, lambda part, shares: seen.append(shares) or halve(part, shares), 1.0, w / w.sum())
-    np.testing.assert_allclose(np.concatenate(seen), [0.125, 0.125, 0.125, 0.625, 0.5, 0.5, 1 / 6, 5 / 6])
-
-
-def test_agreements_of_weighted_points_are_those_of_very_many():
-    X, w = drawn(30, 3)
-    X, w = X[w > 0], w[w > 0]
-    p, labels = w / w.sum(), np.where(X.T > 0.2, 1.0, -1.0)
-    np.testing.assert_allclose(
-        pairwise_adjusted_rand(labels, p), pairwise_adjusted_rand(np.tile(repeated(labels.T, w).T, 200)), atol=1e-3
-    )
-    single = np.vstack([labels[:1], np.ones((1, len(X)))])
-    np.testing.assert_array_equal(pairwise_adjusted_rand(single, p), [[1.0, 0.0], [0.0, 0.0]])
-
-
-def test_diagnostics_look_at_the_weight_of_a_cluster_and_not_at_its_points():
-    X = np.concatenate([np.random.default_rng(0).normal(0.0, 0.1, 60), [5.0]])[:, None]
-    labels, heavy = (X[:, 0] > 2.0).astype(float), np.append(np.ones(60), 60.0)
-    known = {"nu": 1.0, "penalty": dc.Penalty()}
-
-    def kinds(weights):
-        result = dc.low_rank(X, sample_weight=weights)
-        point_weights = None if weights is None else weights / weights.sum()
-        points = array_points(X, point_weights)
-        return {found.code: found.message for found in find_diagnostics(points, labels, result, **known)}
-
-    assert "one point;" in kinds(None)["few points"]
-    assert "few points" not in kinds(heavy)
-    light = np.where(X[:, 0] > X[:50, 0].max(), 1e-4, 1.0)
-    labels = (light < 1.0).astype(float)
-    assert "of the weight" in kinds(light)["few points"]
-    model = dc.DiffracClustering(nu=0.3)
-    assert [found.code for found in model.fit(X).diagnostics_] == ["few points"]
-    assert model.fit(X, sample_weight=heavy).diagnostics_ == ()
 
 
 # The estimators
@@ -370,32 +243,6 @@ def test_the_other_solvers_take_weights_too(solver):
     fast = dc.DiffracClustering(tol=1e-3).fit(X, sample_weight=w)
     assert_meet(model.result_, fast.result_)
     assert model.result_.F.shape[0] == len(X)
-
-
-def test_what_a_half_says_is_what_it_says_with_repeated_rows():
-    known = {"tol": 1e-3, "timer": Timer(None)}
-    for seed in range(3):
-        X, w = np.random.default_rng(seed).standard_normal((30, 2)), drawn(30, 2, seed)[1]
-        X, w = X[w > 0], w[w > 0]
-        points, halves = read_points(X, w).X, np.array_split(np.random.default_rng(seed).permutation(len(X)), 2)
-        places = np.split(np.arange(int(w.sum())), np.cumsum(w).astype(int)[:-1])
-        entries = follow_path(points, [GridSetting(0.0, 0.5, 1.0)], **known)
-        (found,) = evaluate_half(points, tuple(halves), entries, **known)
-        rows = as_points(repeated(X, w))
-        same = tuple(np.concatenate([places[i] for i in half]) for half in halves)
-        (other,) = evaluate_half(rows, same, follow_path(rows, [GridSetting(0.0, 0.5, 1.0)], **known), **known)
-        assert found.separation == pytest.approx(other.separation, abs=1e-6)
-        assert found.agreement == pytest.approx(other.agreement, abs=0.1)  # of pairs with replacement
-
-
-def test_a_light_cluster_is_no_choice():
-    X = np.concatenate([np.random.default_rng(0).normal(0.0, 0.1, 30), [5.0] * 3])[:, None]
-    w = np.append(np.ones(30), np.full(3, 0.01))
-    for weights, kinds in ((None, ()), (w, ("few points",))):
-        points = read_points(X, weights).X
-        (entry,) = follow_path(points, [GridSetting(0.0, 0.0, 1.0)], tol=1e-3, timer=Timer(None))
-        np.testing.assert_array_equal(entry.labels == entry.labels[-1], X[:, 0] == 5.0)
-        assert tuple(found.code for found in entry.diagnostics) == kinds
 
 
 def test_the_choice_of_parameters_takes_weights():

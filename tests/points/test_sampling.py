@@ -2,7 +2,6 @@
 
 import pickle
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.points.linear_algebra import weighted_gram
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import sampling
@@ -68,18 +66,6 @@ def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     np.testing.assert_allclose(M, weighted_gram(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
 
 
-def test_two_threads_give_the_sums_of_one():
-    rows = as_rows(data(n=7001))
-    problem = direction_problem(rows, 0.7, dc.Penalty.l1(1e-2))
-    shared = direction_problem(replace(rows, threads=2), 0.7, dc.Penalty.l1(1e-2))
-    U = problem.rescale(factor(problem)).U
-    (one, narrow, M), (two, shared_bounds, shared_M) = (certify_in_one_pass(at, U, None) for at in (problem, shared))
-    assert two.value == pytest.approx(one.value, abs=1e-14)
-    np.testing.assert_allclose(shared_M, M, rtol=1e-12, atol=1e-14)
-    assert shared_bounds.lower == pytest.approx(narrow.lower, abs=1e-13)
-    assert shared.X.bounds() == [(0, 4000), (4000, 7001)]
-
-
 def test_centering_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_column_is_constant():
     X = RNG.standard_normal((5001, 4)) * [1.0, 1e3, 1e-3, 1.0] + [1e7, 0.0, 5.0, 0.1]
     X[:, 3] = 0.1
@@ -105,46 +91,6 @@ def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     expected = one_block(FactorParametrization(rows)).point(last.U).gradient
     gradient = one_block(FactorParametrization(small)).point(last.U).gradient
     np.testing.assert_allclose(gradient, expected, atol=1e-12)
-
-
-class RowsByBlocks(Points):
-    """Rows that are neither in memory nor streamed: only blocks of them are given."""
-
-    def __init__(self, table):
-        self.table = table
-        self.shape = table.shape
-
-    shape = None
-
-    def row_blocks(self):
-        return (self.table[start : start + 500] for start in range(0, len(self.table), 500))
-
-    def array(self):
-        return self.table
-
-    def in_columns(self):
-        return DensePoints(self.table)
-
-    def scaled(self, factors):
-        return RowsByBlocks(self.table * factors)
-
-    def with_offset(self):
-        return RowsByBlocks(np.column_stack([self.table, np.ones(len(self.table))]))
-
-    def in_basis(self, basis):
-        return DensePoints(self.table @ basis)
-
-
-@every_nu
-@every_penalty
-def test_rows_that_a_user_gives_by_blocks_are_sampled(sample_small_tables, nu, penalty):
-    X = data()
-    X = X - X.mean(axis=0)
-    found = dc.low_rank(RowsByBlocks(X), nu, penalty, tol=1e-4)
-    reference = dc.low_rank(X, nu, penalty, tol=1e-6)
-    assert found.gap <= 1e-4
-    assert found.lower <= reference.upper + 1e-12
-    assert reference.lower <= found.upper + 1e-12
 
 
 WHOLE = RNG.integers(0, 5, (400, 3))
@@ -232,3 +178,35 @@ def test_components_take_over_from_the_samples_and_say_what_is_proved(sample_sma
     result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)
     assert result.gap <= 1e-6
     assert str(result.components) == "V is diagonal, and every optimal V is certified to be"
+
+
+# Sizes of samples
+
+
+def test_rows_are_many_where_samples_of_twenty_entries_each_are_few_beside_them():
+    assert sampling.many_rows(40_000, 5)
+    assert not sampling.many_rows(39_999, 5)
+    assert sampling.many_rows(160_000, 63)
+    assert not sampling.many_rows(160_000, 64)
+
+
+def test_samples_grow_by_the_same_factor_up_to_half_of_the_rows():
+    n, D = 100_000, 20
+    sizes = list(sampling.sample_sizes(n, D, has_l1=False))
+    assert sizes[0] == 8 * D**2
+    assert all(m <= n / 2 for m in sizes)
+    assert sizes[1:] == [int(2.5 * m) for m in sizes[:-1]]
+    assert 2.5 * sizes[-1] > n / 2
+    sparse = list(sampling.sample_sizes(n, D, has_l1=True))
+    assert sparse[0] == max(3 * D**2, int(0.02 * n))
+    assert all(m <= n / 2 for m in sparse)
+    assert next(sampling.sample_sizes(n, 40, has_l1=True)) == 3 * 40**2
+    assert next(sampling.sample_sizes(n, 2, has_l1=False)) == 2000
+
+
+@pytest.mark.parametrize("permuted", [0, 10_000])
+def test_no_row_is_twice_in_a_sample(permuted, monkeypatch):
+    monkeypatch.setattr(sampling, "MAX_PERMUTED_ROWS", permuted)
+    X = RNG.standard_normal((60, 2))
+    sample = sampling.draw_sample(direction_problem(as_rows(X), 1.0, dc.Penalty(lam=0.1)), 50).array()
+    assert len({tuple(row) for row in sample}) == 50

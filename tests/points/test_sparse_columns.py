@@ -27,48 +27,6 @@ def without_small_entries(n=300, d=6):
     return np.where(np.abs(X) > 0.5, X, 0.0)
 
 
-def shifted(n=40, d=5, size=1.0, seed=0):
-    """Return a sparse matrix plus a row of given size, with one zero entry, and the equivalent array."""
-    rng = np.random.default_rng([n, d, seed])
-    S = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4)
-    r = size * rng.standard_normal(d)
-    r[1] = 0.0
-    S[3] = 0.0
-    return SparseColumns(scipy.sparse.csc_array(S), r), S + r
-
-
-@pytest.mark.parametrize("size", [0.0, 1.0, 1e4])
-def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
-    X, M = shifted(size=size)
-    rng = np.random.default_rng(1)
-    n, d = M.shape
-    u, factors = rng.uniform(0.5, 2, n), np.arange(1.0 * d)
-    F = np.column_stack([rng.standard_normal(n), np.full(n, 2.5)])
-    rows = np.array([3, 0, 7])
-    gram = M.T @ (u[:, None] * M)
-    pairs = [
-        (X.array(), M),
-        (X.weighted_row_sum(u), u @ M),
-        (X.scaled(factors).array(), M * factors),
-        (X.columns([4, 0]).array(), M[:, [4, 0]]),
-        (X.rows(rows).array(), M[rows]),
-        (X.rows(slice(5, 9)).array(), M[5:9]),
-        (X.squares().array(), M**2),
-        (X.mean_abs(), np.mean(np.abs(M), axis=0)),
-        (X.gram(u), gram),
-        (X.gram(u, slice(0, 2), slice(2, 5)), gram[:2, 2:]),
-        (X.hstack(F).array(), np.column_stack([M, F])),
-        (X.hstack(F[:, :0]).array(), M),
-    ]
-    assert X.shape == M.shape
-    for found, expected in pairs:
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13 * max(size, 1.0) ** 2 * n)
-    np.testing.assert_allclose(X.mean_squares(), np.mean(M**2, axis=0), rtol=1e-12)
-    np.testing.assert_array_equal(X.used_columns(), M.any(axis=0))
-    np.testing.assert_array_equal(X.zero_rows(), ~M.any(axis=1))
-    assert X.any() == M.any()
-
-
 @pytest.mark.parametrize("ratio", [-8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 5.0])
 def test_sums_of_sparse_columns_count_their_entries_and_the_row_apart(ratio):
     """Sum of |s| and |r|, which may be much larger than the entry s + r."""

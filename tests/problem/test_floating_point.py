@@ -185,16 +185,6 @@ def test_where_every_record_excludes_directions_no_lower_bound_is_held_against_a
     assert {bound.kind for bound in bounds} == {"upper"}
 
 
-def test_labels_agree_with_those_that_are_persistent_up_to_the_sign_of_the_known_ones():
-    y, persistent = np.array([1.0, -1.0, 1.0]), np.array([False, True, True])
-    constraints = dc.Constraints(labels=[1, None, None])
-    for labels, known, agree in (
-        ([-1, -1, 1], None, True), ([1, 1, -1], None, True), ([1, 1, 1], None, False),
-        ([-1, 1, -1], constraints, True), ([-1, -1, 1], constraints, False),
-    ):  # fmt: skip
-        assert stress_cells.agrees(np.array(labels), y, persistent, known) == agree
-
-
 def test_an_instance_is_the_same_each_time():
     for one, other in zip(*(make_instance("wild_entries", 7)[:4] for _ in range(2)), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -10,7 +10,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 from diffrac_cvx.rounding.directions import best_direction
-from diffrac_cvx.solvers.smoothed_dual.dual import BoxWithDiagonal
+from diffrac_cvx.solvers.smoothed_dual import BoxWithDiagonal
 
 D = 6
 C = np.array([1.0, 0.6, 0.9, 1.3, 0.8, 0.7])

@@ -21,7 +21,6 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.app import render
 from diffrac_cvx.app.answer import Answer
-from diffrac_cvx.app.cli import path
 from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.page import views
 from diffrac_cvx.comparison import comparing, disagreements
@@ -148,16 +147,6 @@ def of_selection(lower, upper):
     return render.selection_sentence(answer_with(lower, upper), ("a",)), "by more than <G>. All"
 
 
-def of_path(lower, upper):
-    ends = {"value": np.array([upper]), "lower": np.array([lower]), "upper": np.array([upper])}
-    zeros = dict.fromkeys(("parameter", "eigenvalue_ratio", "imbalance", "seconds"), np.zeros(1))
-    made = dc.paths.RegularizationPath(
-        name="nu", error=None, directions=np.ones((1, 2)), diagnostics=((),), **zeros, **ends
-    )
-    record = dict(zip(*path.path_tables(made, ("a", "b"))[0].lines(), strict=True))
-    return f"{record['value']} {record['lower']} {record['gap']}", "<U> <L> <G>"
-
-
 def of_comparison(lower, upper):
     record = comparing.certified_cells(result_of(lower, upper))
     return " ".join(ReportTable.from_records([record]).lines()[1]), "<U> <L> <U> <G>"
@@ -176,7 +165,7 @@ FACES = {
     "method on the page": of_method_on_the_page,
     "progress": of_progress_on_the_terminal, "comparison": of_comparison,
     "row of a comparison": of_row_of_comparison, "best labels": of_best_labels, "lost cluster": of_lost_cluster,
-    "warning of an estimator": of_warning_of_estimator, "selected features": of_selection, "path": of_path,
+    "warning of an estimator": of_warning_of_estimator, "selected features": of_selection,
 }  # fmt: skip
 
 

@@ -95,7 +95,7 @@ FAULTS = {
     ),
     "an absent solver": (lambda: dc.solve(dc.v_space(X), "CPLEXX"), PARAMETER, "'CPLEXX'.*CLARABEL"),
     "a solver that is a number": (lambda: dc.solve(dc.v_space(X), 3), PARAMETER, "solver = 3"),
-    "an option of another solver": (lambda: dc.solve(dc.v_space(X), "SCS", eps=1.0), PARAMETER, "SCS.*'eps'.*eps_abs"),
+    "an option of another solver": (lambda: dc.solve(dc.v_space(X), "SCS", gap=1.0), PARAMETER, "SCS.*'gap'"),
     "data for a relaxation": (lambda: dc.solve(X), PARAMETER, r"ndarray.*v_space\(X\)"),
     "too little memory": (
         lambda: dc.solve(dc.v_space(X), "SCS", memory_limit=1e-6),
@@ -183,14 +183,22 @@ FAULTS = {
     "a scaling unheard of": (lambda: dc.datasets.load("heart", scaling="log"), PARAMETER, "scaling = 'log'"),
     "a shipped set is not fetched": (lambda: dc.datasets.fetch("heart"), PARAMETER, "shipped with the package"),
     # files
-    "an empty file": (table("t.csv", b""), DATA, "t.csv is empty"),
-    "blanks": (table("t.csv", b" \n\n "), DATA, "t.csv is empty"),
+    "an empty file": (table("t.csv", b""), DATA, "t.csv cannot be read: it is empty"),
+    "blanks": (table("t.csv", b" \n\n "), DATA, "t.csv cannot be read: it is empty"),
     "a header alone": (table("t.csv", "a,b\n"), DATA, "no row below the header"),
     "one row": (table("t.csv", "a,b\n1,2\n"), DATA, "one row is left"),
     "text in a column": (table("t.csv", TEXT), DATA, "column 'name' contains text: 'p0' in row 0"),
     "a value missing": (table("t.csv", TEXT.replace("20.00", ""), drop=["name"]), DATA, "column 'age' .1.*row 0"),
-    "an infinite value": (table("t.csv", TEXT.replace("20.00", "inf"), drop=["name"]), DATA, "'age' is infinite"),
-    "an enormous number": (table("t.csv", TEXT.replace("20.00", "9" * 400), drop=["name"]), DATA, "'age' is infinite"),
+    "an infinite value": (
+        table("t.csv", TEXT.replace("20.00", "inf"), drop=["name"]),
+        DATA,
+        "column 'age' contains text: 'inf'",
+    ),
+    "an enormous number": (
+        table("t.csv", TEXT.replace("20.00", "9" * 400), drop=["name"]),
+        DATA,
+        "'age' contains text: '99",
+    ),
     "a decimal comma": (table("t.csv", "a;b\n" + "1,5;2\n" * 3, decimal="."), DATA, "column 'a' contains text: '1,5'"),
     "rows that grow": (table("t.csv", "a,b\n1,2\n3,4,5,6\n7,8\n"), DATA, "line 3 has 4 values instead of 2"),
     "rows longer than the header": (table("t.csv", "a,b\n" + "1,2,3\n" * 3), DATA, "line 2 has 3 values instead of 2"),
@@ -213,13 +221,7 @@ FAULTS = {
     "half an array": (table("t.npy", npy(X)[:150]), DATA, "cannot be read as a .npy file"),
     "complex numbers": (table("t.npy", npy(X * 1j)), DATA, r"'x1' \('3j'"),
     "names of other features": (table("t.npz", npz(X=X, feature_names=["a"])), DATA, "cannot be read as a .npz file"),
-    "one name twice": (table("t.npz", npz(X=X, feature_names=["a", "b", "a"])), DATA, "two columns are named 'a'"),
-    "a feature called y": (
-        table("t.npz", npz(X=X, y=Y, feature_names=["a", "y", "b"])),
-        DATA,
-        "two columns are named 'y'",
-    ),
-    "labels of fewer points": (table("t.npz", npz(X=X, y=Y[:3])), DATA, "Length of values"),
+    "labels of fewer points": (table("t.npz", npz(X=X, y=Y[:3])), DATA, r"y has shape \(3,\), but X has 8 rows"),
     "not Parquet": (table("t.parquet", b"PAR1"), DATA, "cannot be read as a .parquet file"),
     "dates": (
         table("t.parquet", parquet(day=pd.date_range("2017", periods=4))),
@@ -275,25 +277,11 @@ PROGRAM = {
     "a command": (["dance"], "dance"),
     "a folder to write to": (["cluster", "heart", "--out", "."], "--out . is a folder"),
     "a folder for a report": (["cluster", "heart", "--report", "folder.csv"], "--report folder.csv is a folder"),
-    "the table to write to": (["path", "good.csv", "--out", "./good.csv"], "is an input"),
+    "the table to write to": (["compare", "good.csv", "--out", "./good.csv"], "is an input"),
     "a full disk": (["cluster", "heart", "--out", "/dev/full"], "No space left"),
     "a folder that is absent": (["cluster", "heart", "--report", "no/r.html"], "r.html cannot be opened"),
     "a file for a folder": (["cluster", "heart", "--out", "one.csv/x.csv"], "Not a directory"),
     "a method": (["compare", "heart", "-m", "magic"], "unknown name 'magic'"),
-    "a grid": (["path", "heart", "--over", "mu"], "over = 'mu'"),
-    "lambda twice": (
-        ["path", "heart", "--lambda", "0.1"],
-        "--over lambda conflicts with --lambda. Give the values by --value",
-    ),
-    "nu twice": (
-        ["path", "heart", "--over", "nu", "--nu", "0.5"],
-        "--over nu conflicts with --nu. Give the values by --value",
-    ),
-    "a path over alpha": (["path", "heart", "--over", "alpha"], "--over = 'alpha' is not one of lambda, nu"),
-    "one point": (["path", "heart", "--n-values", "1"], "--n-values = 1"),
-    "a value": (["path", "heart", "--value", "nan"], "lams = nan"),
-    "a set": (["datasets", "fetch", "iris"], "name = 'iris'"),
-    "a grid without end": (["path", "heart", "--n-values", "100000000000"], "out of memory"),
 }
 
 
@@ -338,13 +326,17 @@ def test_a_table_that_cannot_be_read_by_this_user_is_one_line(files, capsys, mon
     assert error.count("\n") == 1
 
 
-def test_an_error_that_should_not_happen_is_one_line(files, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(MemoryError, "out of memory:"), (ZeroDivisionError, "internal error, please report it: ZeroDivisionError:")],
+)
+def test_an_error_that_should_not_happen_is_one_line(error, words, files, capsys, monkeypatch):
     def fail(*_, **__):
-        raise ZeroDivisionError("this\nand that")
+        raise error("this\nand that")
 
     monkeypatch.setattr("diffrac_cvx.app.cli.cluster.fit", fail)
     assert run_command_line(["cluster", "heart"]) == 2
-    assert capsys.readouterr().err == "error: internal error, please report it: ZeroDivisionError: this and that\n"
+    assert capsys.readouterr().err == f"error: {words} this and that\n"
 
 
 GOOD_TABLES = {

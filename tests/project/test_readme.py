@@ -17,6 +17,7 @@ from diffrac_cvx.problem.formatting import format_ends
 from experiments.benchmark.findings import SHOWN, passage
 from experiments.problems import INSTANCES, NOISE, SPARSITY, timed_data_of
 from experiments.readme import FIGURES, PASSAGES, with_passage, with_passages
+from experiments.structure.findings import CLEAR
 from experiments.wide.cells import KINDS
 from experiments.wide.methods import OWN
 
@@ -63,6 +64,16 @@ def test_the_numbers_below_the_picture_of_the_answer_are_those_of_the_default():
     lower, cost = format_ends(model.lower_bound_, model.lower_bound_ + model.label_gap_)
     assert f"{agree} of {len(X)} agree" in WORDS
     assert f"No split of these points costs less than {lower}; this one costs {cost}." in WORDS
+
+
+def test_the_verdicts_of_the_structure_test_are_counted_in_its_table():
+    table = pd.read_csv(ROOT / FIGURES / "structure.csv")
+    noise, clear = table[table["groups"] == 0], table[table["family"].isin(CLEAR)]
+    separated, refused = (noise["verdict"] == "separated").sum(), (clear["verdict"] == "none").sum()
+    kinds = noise["family"].nunique()
+    assert f"Of {len(noise)} tables of {kinds} kinds without groups, {separated} were called separated" in WORDS
+    assert f"of {len(clear)} tables with two groups 5 standard deviations apart, none got" in WORDS
+    assert refused == 0
 
 
 def test_the_readme_is_short_and_every_file_that_it_links_to_exists():

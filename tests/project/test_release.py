@@ -128,6 +128,6 @@ def test_the_extra_for_the_pages_brings_all_that_they_import():
         names, more = imports_of(file)
         outside |= names
         waiting |= more - seen
-    own = {"diffrac_cvx", "experiments", "generated", "executed", "note_parts"}
+    own = {"diffrac_cvx", "experiments", "generated", "executed"}
     assert len(seen) > 40
     assert outside - brought - own - set(sys.stdlib_module_names) == set()

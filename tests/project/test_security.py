@@ -37,8 +37,8 @@ from diffrac_cvx.app.page import views
 from diffrac_cvx.app.page.data import MAX_UPLOAD_BYTES, uploaded_data
 from diffrac_cvx.app.page.notebook import app
 from diffrac_cvx.comparison.table import ReportTable
-from diffrac_cvx.datasets import files, real
-from diffrac_cvx.datasets.catalog import SETS
+from diffrac_cvx.datasets import real
+from diffrac_cvx.datasets.real import SETS
 from diffrac_cvx.datasets.tables import read_table
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine import memory
@@ -173,7 +173,7 @@ def test_a_pickle_in_a_file_is_refused(name, capsys):
 
 
 def test_a_pickle_in_the_file_of_a_known_set_is_not_even_parsed(monkeypatch, tmp_path):
-    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(real.DATA_HOME_VARIABLE, str(tmp_path))
     for name in ("parse_file", "read_label_names"):
         monkeypatch.setattr(real, name, lambda *_: pytest.fail("parsed before it was checked"))
     for name in ("corel5k", "w1a"):
@@ -185,7 +185,7 @@ def test_a_pickle_in_the_file_of_a_known_set_is_not_even_parsed(monkeypatch, tmp
 
 
 def test_a_pickle_with_the_right_checksum_is_refused_too(monkeypatch, tmp_path):
-    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(real.DATA_HOME_VARIABLE, str(tmp_path))
     content = npz(X=HOSTILE, Y=HOSTILE)
     monkeypatch.setitem(SETS, "corel5k", replace(SETS["corel5k"], sha256=hashlib.sha256(content).hexdigest()))
     (tmp_path / SETS["corel5k"].file).write_bytes(content)
@@ -263,7 +263,7 @@ CONTENT = b"+1 1:1 2:5\n-1 3:1\n" * 20
 
 @pytest.fixture
 def home(monkeypatch, tmp_path):
-    monkeypatch.setenv(files.DATA_HOME_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(real.DATA_HOME_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], sha256=hashlib.sha256(CONTENT).hexdigest()))
     return tmp_path / "data"
 
@@ -299,7 +299,7 @@ def test_a_redirect_is_not_followed(home):
 
 
 def test_a_download_that_does_not_end_is_ended(home, monkeypatch):
-    monkeypatch.setattr(files, "MAX_BLOCKS", 10)
+    monkeypatch.setattr(real, "MAX_BLOCKS", 10)
     with server(lambda _: bytes(10**8)) as (url, _), pytest.raises(DataError, match="no file was saved"):
         dc.datasets.fetch("w1a", url=f"{url}/w1a")
     assert list(home.iterdir()) == []
@@ -321,7 +321,7 @@ def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(kind, monk
         content = parquet(**dict.fromkeys("abcdefghij", zeros[:, 0]))
     assert len(content) < zeros.nbytes / 100
     monkeypatch.setattr(memory, "available_memory", lambda: float(zeros.nbytes))
-    with pytest.raises(ResourceError, match=rf"t.{kind}, unpacked, needs about"):
+    with pytest.raises(ResourceError, match=rf"t.{kind} cannot be read: the unpacked table needs about"):
         read_table(content, name=f"t.{kind}")
 
 
@@ -589,7 +589,7 @@ def test_files_of_data_sets_stay_in_their_folder_and_come_by_https():
     for record in SETS.values():
         assert PurePath(record.file).name == record.file
         assert re.fullmatch(r"[0-9a-f]{64}", record.sha256)
-        assert {path.name for path in files.possible_paths(record)} == {record.file}
+        assert {path.name for path in real.possible_paths(record)} == {record.file}
         assert record.url.startswith("https://") or not record.url
 
 

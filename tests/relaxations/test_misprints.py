@@ -12,8 +12,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.linear_algebra import column_basis
-from diffrac_cvx.solvers.smoothed_dual.dual import prox_inverse, softmax_root, softmax_value
-from diffrac_cvx.solvers.smoothed_dual.solver import published_dual
+from diffrac_cvx.solvers.smoothed_dual import prox_inverse, published_dual, softmax_root, softmax_value
 
 SPARSE = dc.Penalty(c=[0.3, 0.1, 0.2])
 

@@ -17,8 +17,7 @@ from instances import centered_normal
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.solvers.smoothed_dual.dual import softmax_root, softmax_value
-from diffrac_cvx.solvers.smoothed_dual.solver import published_dual
+from diffrac_cvx.solvers.smoothed_dual import published_dual, softmax_root, softmax_value
 from experiments.harness.statements import BY_NAME, STATEMENTS
 
 TESTS, EXPERIMENTS = Path(__file__).parents[1], Path(__file__).parents[2] / "experiments"

@@ -8,19 +8,16 @@ from diffrac_cvx.certificates.search import alternate_projection
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.result import Bracket, Status
-from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank
+from diffrac_cvx.problem.result import Status
+from diffrac_cvx.solvers import low_rank
+from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
-    GROWTH_ROUNDS,
     Lagrangian,
-    StallDetector,
     one_block,
-    rank_reducing_rotation,
     refine_point,
 )
-from diffrac_cvx.solvers.factored.parametrization import FactorParametrization, choose_parametrization
+from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.stopping import Iterate
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
 
@@ -62,15 +59,6 @@ def test_the_lagrangian_is_the_maximum_over_the_multiplier():
     assert lagrangian.point(U).value == pytest.approx(inner(best), rel=1e-12)
     for other in np.random.default_rng(2).uniform(-1, 1, (50, 5, 5)) * problem.pair_penalty.half_width:
         assert inner(other) < inner(best)
-
-
-def test_a_row_of_score_zero_makes_no_nan():
-    X = np.vstack([normal(), np.zeros((5, 4))])  # centred or not
-    problem = direction_problem(X, 1.0, PENALTIES["l1"])
-    for U in (normal(4, 2), np.eye(4)[:, :1], np.zeros((4, 1))):
-        at = one_block(FactorParametrization(problem)).point(U)
-        assert np.isfinite(at.value)
-        assert np.all(np.isfinite(at.gradient))
 
 
 @pytest.mark.parametrize("penalty", ["none", "l1"])
@@ -119,32 +107,6 @@ def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkey
     assert upper - lower <= 1e-5
 
 
-def test_the_rank_grows_only_after_certificates_without_progress(monkeypatch):
-    problem = direction_problem(as_data(correlated(60, 20, 0.5)), 1.0, Penalty.l1(0.01))
-    gaps, grown, grow = [], [], augmented_lagrangian.append_violated_direction
-
-    def noted(*given):
-        grown.append(len(gaps))
-        return grow(*given)
-
-    monkeypatch.setattr(augmented_lagrangian, "append_violated_direction", noted)
-    for point in filter(None, augmented_lagrangian.one_block_iterates(problem, 700, normal(20, 3))):
-        gaps.append(point.bounds.gap)
-    assert grown
-    for end in grown:
-        start = end - GROWTH_ROUNDS
-        assert min(gaps[start:end]) >= 0.99 * min(gaps[:start], default=np.inf)
-
-
-def test_columns_are_dropped_only_where_they_are_negligible():
-    U = normal(6, 4)
-    assert rank_reducing_rotation(U) is None
-    wide = np.column_stack([U, U @ normal(4, 3, seed=1), 1e-9 * normal(6, 1, seed=2)])
-    fewer = wide @ rank_reducing_rotation(wide)
-    assert fewer.shape == (6, 4)
-    np.testing.assert_allclose(fewer @ fewer.T, wide @ wide.T, atol=1e-9)
-
-
 @pytest.mark.parametrize("nu", [0.5, 1.0])
 @pytest.mark.parametrize("penalty", ["l1", "both"])
 def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
@@ -155,7 +117,7 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     lagrangian = one_block(FactorParametrization(problem))
     at, _ = lagrangian.minimize(lagrangian.point(np.eye(len(problem.c)) / len(problem.c)), 15, Memory())
     point, (C,) = problem.rescale(at.U), lagrangian.multiplier(at.U)
-    refined, bounds = refine_point(problem, point, C)
+    refined, _, bounds = refine_point(problem, point.U, C)
     plain = certify(problem, point, DualPoint(C=C))
     assert bounds.lower <= upper + 1e-12
     assert bounds.upper >= lower - 1e-12
@@ -163,21 +125,6 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     assert refined.value == bounds.upper == pytest.approx(problem.rescale(refined.U).value, abs=1e-12)
     moved = alternate_projection(problem, weighted_gram(problem.X.array(), 1 / np.sqrt(point.q)), C)
     assert np.all(np.abs(moved) <= problem.pair_penalty.half_width)
-
-
-def test_the_deadline_is_checked_at_each_function_value_and_may_make_it_leave(monkeypatch):
-    problem = direction_problem(as_data(normal()), 1.0, PENALTIES["l1"])
-    calls = []
-
-    def poll():
-        calls.append(1)
-        if len(calls) == 7:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(augmented_lagrangian.deadlines, "check_deadline", poll)
-    with pytest.raises(KeyboardInterrupt):
-        list(augmented_lagrangian.one_block_iterates(problem, 1000))
-    assert len(calls) == 7
 
 
 # Data of unequal size
@@ -190,49 +137,11 @@ def outlying(n=40, d=6, rows=2, seed=0):
     return X
 
 
-def test_with_units_the_lagrangian_is_the_same_function_and_its_metric_that_of_its_curvature():
-    problem = direction_problem(as_data(normal()), 0.5, PENALTIES["both"])
-    rng, size = np.random.default_rng(3), len(problem.c)
-    C0 = rng.uniform(-1.0, 1.0, (size, size)) * problem.pair_penalty.half_width
-    C0, units = (C0 + C0.T) / 2, rng.uniform(1.0, 40.0, size)
-    unknowns, plain = FactorParametrization(problem, units), FactorParametrization(problem)
-    products = [C0 @ (U := 0.1 * normal(size, 3))]
-    value, gradient = unknowns.value_and_gradient(U, products)
-    expected = plain.value_and_gradient(U, products)
-    assert value == pytest.approx(expected[0], rel=1e-12)
-    np.testing.assert_allclose(gradient, expected[1], atol=1e-12)
-    S, Z = plain.B + np.diag(units**-2), normal(size, 3, seed=5)
-    G = U.T @ S @ U
-    expected = np.linalg.solve(S, Z) @ np.linalg.inv(G / np.linalg.eigvalsh(G)[-1] + 1e-2 * np.eye(3))
-    np.testing.assert_allclose(unknowns.metric(U)(Z), expected, rtol=1e-4)
-
-
-def test_units_are_chosen_for_outlying_rows_and_for_no_usual_data():
-    for X in (normal(), correlated(60, 12, 0.9), normal(5, 12)):
-        assert choose_parametrization(direction_problem(as_data(X), 1.0, PENALTIES["l1"])).root is None
-    X = as_data(outlying())
-    assert choose_parametrization(direction_problem(X, 1.0, Penalty.l1(0.01))).units.max() > 30.0
-    assert choose_parametrization(direction_problem(X, 1.0, Penalty())).root is None
-
-
 @pytest.mark.parametrize(("n", "d", "rows"), [(12, 5, 1), (60, 20, 3), (40, 6, 2)])
 def test_outlying_rows_do_not_keep_the_gap_open_and_the_end_is_where_the_bracket_no_longer_narrows(n, d, rows):
     """Without preconditioning, the gap stayed above 0.3."""
     assert low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-5, max_iter=3000).status is Status.OPTIMAL
     if n == 12:
-        end = low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-13, max_iter=10**6, time_limit=30.0)
+        end = low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-13, max_iter=10**6, time_limit=300.0)
         assert end.status is Status.STALLED
         assert end.gap < 1e-5
-
-
-def test_the_end_is_noticed_after_long_without_a_narrower_bracket_or_a_step():
-    def after(taken, gaps):
-        narrowing = StallDetector()
-        iterates = (Iterate(np.zeros((1, 1)), 0, bounds=Bracket(0.5, 0.5 + gap)) for gap in gaps)
-        return next((k for k, iterate in enumerate(iterates, 1) if narrowing.is_stalled(iterate, taken)), None)
-
-    assert after(10, np.geomspace(0.1, 1e-9, 500)) is None
-    end = 60
-    assert after(10, [0.1] * 200) == end + 1
-    assert after(10, [0.1] * 40 + [0.01] * 200) == 40 + end + 1
-    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * GROWTH_ROUNDS

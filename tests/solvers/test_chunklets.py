@@ -22,23 +22,6 @@ pytestmark = [
 ]
 
 
-def test_constraints_never_lower_the_value_and_the_bound_is_one_of_the_labels_that_satisfy_them():
-    X = dc.datasets.make_planted(30, 4, noise=0.4, rng=0).X
-    best = dc.optimal_labels(X, ridge=0.1, tol=1e-7)
-    known = np.where(np.arange(30) < 6, best.labels, 0)
-    free, linked = (
-        dc.low_rank(X, ridge=0.1, tol=1e-8, constraints=constraints)
-        for constraints in (None, dc.Constraints(labels=known, unlabelled=0))
-    )
-    assert linked.upper >= free.lower
-    assert linked.lower <= best.upper
-    assert linked.upper > free.upper + 1e-4
-    wrong = dc.low_rank(
-        X, ridge=0.1, tol=1e-8, constraints=dc.Constraints(cannot_link=[(0, 1)] if known[0] == known[1] else [(0, 2)])
-    )
-    assert wrong.invalid_bound is None
-
-
 def test_sums_of_points_that_are_nothing_but_rounding_prove_nothing_false():
     """Equal points with cannot-link constraints: their rows are zero up to the rounding of the centring."""
     rng = np.random.default_rng(3)

@@ -11,13 +11,12 @@ from sparse_instances import KINDS, instance, optimum, random_blocks, random_mul
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.solvers import race
 from diffrac_cvx.solvers.factored import components, solver
 from diffrac_cvx.solvers.factored.components import lagrangian_of
-from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
+from diffrac_cvx.solvers.factored.parametrization import BlockPoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -42,61 +41,12 @@ def lagrangian_at(seed, blocks=True):
     return lagrangian_of(apart, point, multipliers), point
 
 
-def boxes_of(lagrangian):
-    """Return the bounds of the blocks' multipliers."""
-    blocks = lagrangian.parametrization.blocks
-    return [blocks.problem.pair_penalty_of(block).half_width for block in blocks.members]
-
-
 @each_kind
 def test_the_gradient_is_that_of_finite_differences(seed):
     lagrangian, point = lagrangian_at(seed)
     gradient = lagrangian.point(point.flat()).gradient
     numeric = approx_fprime(point.flat(), lambda x: lagrangian.point(x).value, 1e-7)
     np.testing.assert_allclose(gradient, numeric, atol=1e-4 * (1.0 + np.abs(gradient).max()))
-
-
-@each_kind
-def test_an_update_of_the_multipliers_is_an_evaluation_with_the_new_ones(seed):
-    lagrangian, point = lagrangian_at(seed)
-    C = lagrangian.multiplier(point.flat())
-    found = lagrangian.update(lagrangian.point(point.flat()))
-    again = lagrangian_of(lagrangian.parametrization.blocks, point, C).point(point.flat())
-    for used, taken in zip(lagrangian.multipliers, C, strict=True):
-        np.testing.assert_array_equal(used.matrix(used.relative), taken)
-    assert found.value == pytest.approx(again.value, rel=1e-11)
-    np.testing.assert_allclose(found.gradient, again.gradient, atol=1e-10 * (1.0 + np.abs(again.gradient).max()))
-
-
-@each_kind
-def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
-    """If C is c_i c_j sign V, it stays so, and the Lagrangian is 1 - 2 g + tr VA + sum_ij c_i c_j |V_ij|."""
-    lagrangian, point = lagrangian_at(seed)
-    signs = [
-        box * np.sign(U[: len(box)] @ U[: len(box)].T)
-        for box, U in zip(boxes_of(lagrangian), point.factors, strict=True)
-    ]
-    blocks = lagrangian.parametrization.blocks
-    lagrangian, unknowns = lagrangian_of(blocks, point, signs), BlockParametrization(blocks, point)
-    problem = blocks.problem.problem
-    V = dense(blocks.factor(*point))
-    V = V @ V.T
-    gain = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", problem.X.array(), V, problem.X.array()), 0.0)).mean()
-    cost = np.sum(V * problem.A) + problem.c @ np.abs(V) @ problem.c
-    assert lagrangian.point(point.flat()).value == pytest.approx(1.0 - 2.0 * gain + cost, rel=1e-10)
-    assert unknowns.cost(point) == pytest.approx(cost, rel=1e-10)
-    scaled, value, q = unknowns.rescale(point)
-    assert value == pytest.approx(1.0 - gain**2 / cost, abs=1e-10)
-    assert np.sqrt(q).mean() == pytest.approx(unknowns.cost(scaled), rel=1e-10)
-
-
-@each_kind
-def test_the_metric_of_the_steps_is_symmetric_and_positive_definite(seed):
-    lagrangian, point = lagrangian_at(seed)
-    metric, size = lagrangian.parametrization.metric(point.flat()), point.flat().size
-    matrix = np.column_stack([metric(column) for column in np.eye(size)])
-    np.testing.assert_allclose(matrix, matrix.T, atol=1e-9 * np.abs(matrix).max())
-    assert np.linalg.eigvalsh(matrix)[0] > 0.0
 
 
 # The answers
@@ -215,13 +165,6 @@ def test_one_block_that_would_not_fit_in_memory_is_left_with_the_bracket_so_far(
 # Steps
 
 
-def test_steps_end_early_where_the_gap_is_small_enough():
-    split = block_problem(direction_problem(as_data(planted(d=8)), 1.0, WEAK))
-    blocks = Blocks(split, np.arange(8))
-    for tol, steps in ((1.0, 10), (1e-12, 20)):
-        assert components.take_lbfgs_steps(blocks, components.diagonal_point(split), [], 20, tol)[2] == steps
-
-
 def test_blocks_that_most_features_would_join_are_left_to_the_other_strategies(monkeypatch):
     """Equal columns are all connected: the solver with V as one block goes on."""
     monkeypatch.setattr(race, "MIN_SLICE", 1e12)
@@ -230,3 +173,15 @@ def test_blocks_that_most_features_would_join_are_left_to_the_other_strategies(m
     result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-3), tol=1e-5)
     assert result.gap <= 1e-5
     assert result.components is None
+
+
+def test_a_point_is_split_where_no_component_has_half_of_the_penalized_coordinates():
+    problem = direction_problem(as_data(planted(d=5)), 1.0, WEAK)
+    assert components.is_block_diagonal(problem, np.eye(5))
+    assert not components.is_block_diagonal(problem, np.ones((5, 1)))
+    joined = np.eye(5)
+    joined[1, 0] = 1.0
+    assert components.is_block_diagonal(problem, joined)
+    joined[2, 0] = 1.0
+    assert not components.is_block_diagonal(problem, joined)
+    assert not components.is_block_diagonal(direction_problem(as_data(planted(d=5)), 1.0, dc.Penalty(a=0.1)), np.eye(5))

@@ -1,6 +1,6 @@
 """Cutting planes: bounds below all labels, inequalities on five points, and relaxations of merged points."""
 
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.cut_certificate import LabelProblem
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import Timer
-from diffrac_cvx.solvers.exact import cuts, search, tree
+from diffrac_cvx.solvers.exact import cuts, search
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation, violated_cliques, violated_triangles
 
 
@@ -71,40 +71,6 @@ def test_no_labels_violate_an_inequality_and_those_found_are_violated(q):
         assert worst == pytest.approx(left.max() - 1.0, abs=1e-6)
 
 
-def test_all_violated_triangles_are_found_in_any_order_of_the_points():
-    rng = np.random.default_rng(0)
-    F = rng.standard_normal((10, 3))
-    F /= np.linalg.norm(F, axis=1)[:, None]
-    Y = F @ F.T
-    expected = set()
-    for (i, j, k), (s, t) in product(combinations(range(10), 3), product((-1, 1), repeat=2)):
-        if -(s * Y[i, j] + t * Y[i, k] + s * t * Y[j, k]) > 1.0 + 1e-2:
-            expected.add((i, j, k, s, t))
-    (points, signs), _ = violated_triangles(Y, rng.permutation(10), 10, 1000, Timer(None))
-    relaxation = CutRelaxation(problem_of(rng.standard_normal((10, 2))))
-    added = relaxation.add(points, signs)
-    assert relaxation.add(points, signs) == 0
-    found = relaxation.cliques[0]
-    violation = relaxation.violations(Y) > 1e-2
-    rows = np.column_stack([found.points, found.signs[:, 1:]])[violation]
-    # Of two violated inequalities on the same points, the most violated one is enough.
-    assert {tuple(row) for row in rows.tolist()} <= expected
-    assert {row[:3] for row in expected} == {tuple(row[:3]) for row in rows.tolist()}
-    assert added == len(found.points)
-
-
-def test_a_merged_relaxation_bounds_the_labels_in_which_two_points_are_equal_or_opposite():
-    relaxation, best = tightened(np.random.default_rng(46).standard_normal((12, 6)), rounds=10)
-    Y = np.array(list(product((-1.0, 1.0), repeat=12)))
-    costs = 1.0 - np.sum((Y @ relaxation.rows) ** 2, axis=1)
-    for i, j, sign in ((0, 5, 1.0), (7, 2, -1.0)):
-        node, kept = relaxation.merged(i, j, sign), Y[:, i] == sign * Y[:, j]
-        rounds = iter([None] * 10)
-        node.solve(lambda: 1.0, lambda _: best, lambda r=rounds: next(r, dc.Status.STOPPED), Timer(None))
-        assert best - 1e-6 < node.lower <= costs[kept].min() + 1e-12
-        assert node.n_cuts > 0
-
-
 def test_cutting_planes_prove_at_the_root_what_takes_thousands_of_nodes():
     X = dc.datasets.make_planted(120, 8, noise=0.5, rng=0).X
     found = dc.optimal_labels(X, ridge=0.1, tol=1e-4)
@@ -114,16 +80,6 @@ def test_cutting_planes_prove_at_the_root_what_takes_thousands_of_nodes():
     assert found.hardness < 0.35
     assert dc.check_certificate(X, found.certificate).bracket.gap <= 1.01e-4
     assert "inequalities in" in str(found)
-
-
-def test_points_are_found_persistent_by_inequalities_that_the_root_relaxation_leaves_open(monkeypatch):
-    X = dc.datasets.make_planted(40, 5, noise=0.3, rng=2).X
-    options = {"ridge": 0.1, "tol": 1e-5, "persistency_slack": 1e-3}
-    found = dc.optimal_labels(X, **options)
-    monkeypatch.setattr(tree, "MAX_MERGED", 0)
-    without = dc.optimal_labels(X, **options)
-    assert found.persistent.sum() > without.persistent.sum()
-    assert np.all(found.persistent[without.persistent])
 
 
 def test_a_certificate_is_searched_for_where_branching_alone_closes_the_gap():

@@ -12,7 +12,7 @@ from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.solvers.exact import search, tree
-from diffrac_cvx.solvers.exact.tree import RidgeTree, SparseTree
+from diffrac_cvx.solvers.exact.tree import Node, RidgeTree, SparseTree
 
 
 def costs_of(X, nu, ridge, lam=0.0, w=None):
@@ -159,6 +159,21 @@ def test_nothing_is_persistent_where_all_labels_cost_the_same_and_all_is_where_t
     assert dc.optimal_labels(noise, persistency_slack=1e-3).persistent.sum() == 1
     X = np.repeat([-1.0, 1.0], 10)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((20, 1))
     assert dc.optimal_labels(X, persistency_slack=1e-2).persistent.all()
+
+
+def test_points_are_persistent_in_all_labels_up_to_the_bound_that_is_stated_however_far_it_is_from_the_objective(
+    monkeypatch,
+):
+    X = dc.datasets.make_planted(10, 3, noise=0.3, rng=0).X
+    Y, costs = costs_of(X, 1.0, 0.1, 0.0, None)
+    exact = dc.optimal_labels(X, ridge=0.1, persistency_slack=0.0)
+    objective = search.certified_labels_value
+    monkeypatch.setattr(search, "certified_labels_value", lambda *given: objective(*given) + 0.2)
+    found = dc.optimal_labels(X, ridge=0.1, persistency_slack=0.0)
+    near = Y[costs <= found.upper] * found.labels
+    near = near * near[:, [int(np.argmax(found.persistent))]]
+    assert np.all(near[:, found.persistent] == 1.0)
+    assert found.persistent.sum() < exact.persistent.sum()
 
 
 @pytest.mark.parametrize(("n", "lam"), [(3000, 0.0), (300, 0.02)], ids=["ridge", "l1"])
@@ -312,6 +327,19 @@ def test_a_point_is_persistent_where_the_relaxation_with_its_other_label_costs_m
     )
     assert found.persistent[known != 0].all()
     np.testing.assert_array_equal(found.persistent[known == 0], costs[known == 0] >= median)
+
+
+@pytest.mark.parametrize("kind", [RidgeTree, SparseTree])
+def test_the_search_ends_if_only_the_bound_of_labels_found_is_below_the_cutoff(kind):
+    lam = 1e-3 if kind is SparseTree else 0.0
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    points, chunklets = array_points(X - X.mean(axis=0)), Chunklets(np.arange(5), np.ones(5), -1)
+    tree = kind(points, 1.0, dc.Penalty(lam, 0.1), chunklets, 5, 1e-6, 0)
+    tree.try_labels(np.array([1.0, 1.0, -1.0, 1.0, -1.0]))
+    tree.n_nodes, tree.floor, tree.closed_bound = 1, -np.inf, tree.best - 1e-3  # the bound of fixed labels is loose
+    tree.open_nodes = [Node(tree.best, 0, np.zeros(5, dtype=np.int8), None)]
+    assert tree.search() is dc.Status.OPTIMAL
+    assert tree.lower == tree.closed_bound
 
 
 def test_a_node_has_the_time_that_is_left_and_hardly_any_after_the_deadline(monkeypatch):

@@ -69,25 +69,6 @@ def test_columns_on_other_scales_give_the_same_bounds():
     np.testing.assert_allclose(plain, scaled, atol=2e-7)
 
 
-def test_a_pair_may_enter_again_with_the_other_sign(monkeypatch):
-    entered = []
-    terms = pattern.pattern_terms
-
-    def record(X, A, bound, J, K, signs):
-        entered.append(len(J) - len(set(zip(J, K, strict=True))))
-        return terms(X, A, bound, J, K, signs)
-
-    monkeypatch.setattr(pattern, "pattern_terms", record)
-    rng = np.random.default_rng(4)
-    n, d = int(rng.integers(10, 80)), 23
-    rng.integers(1, 25)
-    X = rng.standard_normal((n, d))
-    X[:, :2] = rng.choice([-1.0, 1.0], (n, 2))
-    lower, upper = bounds_of(problem_of(X, 0.5, dc.Penalty(c=rng.uniform(0.02, 0.5, d) * X.std(axis=0))))
-    assert max(entered) > 0
-    assert upper - lower <= 1e-6
-
-
 @pytest.fixture
 def barrier():
     """Terms of the barrier problem at an interior point, with pairs and a free coordinate."""
@@ -129,34 +110,8 @@ def test_gradient_and_hessian_of_the_barrier_are_finite_differences(barrier):
     np.testing.assert_allclose(H, differences, rtol=1e-6, atol=1e-7)
 
 
-def test_it_applies_to_an_l1_penalty_with_few_free_coordinates_and_d_up_to_n():
-    cold = WarmStart()
-    assert pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3)), cold)
-    assert pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), nu=0.5), cold)
-    assert not pattern.is_pattern_applicable(problem_of(planted(20, 30, sparsity=3)), cold)
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), penalty=dc.Penalty(a=0.1)), cold)
-    many_free = dc.Penalty(c=np.where(np.arange(12) < 4, 0.0, 0.15))
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), penalty=many_free), cold)
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3)), WarmStart(np.eye(12)))
-    grouped = dc.Penalty(lam=0.1, groups=np.arange(12) // 3)
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), penalty=grouped), cold)
-    signed = dc.Penalty(lam=0.1, nonnegative=[0, 1])
-    assert not pattern.is_pattern_applicable(problem_of(planted(60, 12, sparsity=3), penalty=signed), cold)
-
-
 def test_it_ends_after_few_steps_if_most_pairs_are_in_v():
     problem = problem_of(planted(400, 60, sparsity=3), penalty=dc.Penalty.l1(1e-5))
     points = list(solve(problem, 1e-6, 200))
     assert all(isinstance(point, float) for point in points)
     assert len(points) <= 20
-
-
-def test_a_pause_before_every_step_does_not_change_the_iterates():
-    problem = problem_of(planted(60, 12, sparsity=3))
-    running = [one for one in solve(problem, 1e-6, 200) if isinstance(one, Iterate)]
-    paused, other = [], solve(problem_of(planted(50, 10, sparsity=3)), 1e-6, 200)
-    for one in solve(problem, 1e-6, 200):
-        next(other, None)  # another strategy runs in the pauses
-        paused += [one] if isinstance(one, Iterate) else []
-    assert [one.bounds for one in paused] == [one.bounds for one in running]
-    assert all(np.array_equal(one.U, two.U) for one, two in zip(paused, running, strict=True))

@@ -5,8 +5,6 @@ import pytest
 from instances import normal
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.factors import dense
-from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers import DualPoint, Iterate, Stopping, solve_by_iterates
 
 L1 = dc.Penalty(c=0.2)
@@ -53,19 +51,3 @@ def test_a_bad_dual_gives_a_wide_bracket_and_never_a_wrong_one():
     assert found.status is dc.Status.STALLED
     assert found.lower <= optimum.upper
     assert optimum.lower <= found.upper
-
-
-@pytest.mark.parametrize(("d", "penalty"), [(4, dc.Penalty()), (4, L1), (30, L1)], ids=["no l1", "l1", "working set"])
-def test_no_factor_is_brought_to_its_best_scale_twice(d, penalty, monkeypatch):
-    scaled, best_scale = [], DirectionProblem.rescale
-
-    def counted(problem, U):
-        scaled.append((problem.X.shape, dense(U).tobytes()))
-        return best_scale(problem, U)
-
-    monkeypatch.setattr(DirectionProblem, "rescale", counted)
-    result = dc.low_rank(normal(30, d), 0.5, penalty, tol=1e-6, max_iter=400)
-    assert len(result.history) > 0
-    # The block solver returns optimally scaled points, which are not rescaled.
-    assert len(scaled) > len(result.history) or result.components is not None
-    assert len(set(scaled)) == len(scaled)

@@ -62,7 +62,8 @@ def assert_valid(result, name):
     assert np.all(lower <= optimum(name).upper + 1e-12)
     assert np.all(upper >= optimum(name).lower - 1e-12)
     if len(result.history):
-        assert (result.lower, result.upper) == pytest.approx((lower[-1], upper[-1]), abs=1e-9)
+        assert result.lower == pytest.approx(lower[-1], abs=1e-9)
+        assert result.upper <= upper[-1] + 1e-9  # of the last point, whose bounds the limit may have cut off
     assert 0.0 <= result.lower <= result.value == result.upper <= 1.0
     if name != "working set" or result.status is dc.Status.OPTIMAL:  # far from the optimum of a wide table it is slow
         assert dc.certify_v(X, result, nu, penalty).upper == pytest.approx(result.upper, abs=1e-9)

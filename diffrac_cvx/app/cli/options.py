@@ -50,7 +50,10 @@ def flags_of(parameter: str) -> tuple[str, ...]:
 
 
 def parameter_texts(function: Callable[..., object]) -> dict[str, tuple[str, str]]:
-    """Return choices, such as "low_rank|fista", and text on each parameter in a numpydoc docstring, without markup."""
+    """Return choices, such as "low_rank|fista", and text on each parameter in a numpydoc docstring, without markup.
+
+    The text is the first sentence or, for the k-th of several parameters with one entry, the k-th sentence.
+    """
     section = (inspect.getdoc(function) or "").partition("Parameters\n----------\n")[2]
     texts: dict[str, tuple[str, str]] = {}
     for entry in re.split(r"\n(?=\S)", re.split(r"\n\n\S+\n---", section)[0]):
@@ -58,28 +61,27 @@ def parameter_texts(function: Callable[..., object]) -> dict[str, tuple[str, str
         names, _, kind = head.partition(" : ")
         choices = "|".join(re.findall(r'"([^"]*)"', kind)) if kind.startswith("{") else ""
         text = " ".join(body.replace("`", "").split()).removeprefix("If True, ")
-        texts |= dict.fromkeys(names.split(", "), (choices, f"{text[:1].upper()}{text[1:]}"))
+        sentences = re.split(r"(?<=\.) +(?=[A-Z])", f"{text[:1].upper()}{text[1:]}")
+        texts |= {name: (choices, sentence) for name, sentence in zip(names.split(", "), sentences, strict=False)}
     return texts
 
 
 def add_parameters(parser: Any, function: Callable[..., object], names: tuple[str, ...], **defaults: Any) -> None:
     """Add options for parameters of a function, whose ``defaults`` may differ in the program.
 
-    The help of an option is the first sentence on the parameter in the docstring, its default that of the signature.
+    The help of an option is the text of `parameter_texts`, its default that of the signature.
     """
     texts, parameters = parameter_texts(function), inspect.signature(function).parameters
     for name in names:
         default = defaults.get(name, parameters[name].default)
         default = [] if default == () else default
         choices, text = texts[name]
-        text = re.split(r"(?<=\.) +(?=[A-Z])", text)[0].replace("%", "%%")
-        flags = flags_of(name)
         kind = option_kind(name, parameters[name].annotation, default)
-        if choices:
-            kind["metavar"] = choices
+        kind |= {"metavar": choices} if choices else {}
+        text += " May be repeated." if kind.get("action") == "append" else ""
         if isinstance(default, int | float | str) and not isinstance(default, bool) and "default" not in text:
             text = f"{text} Default: {default}."
-        parser.add_argument(*flags, dest=name, default=default, help=text, **kind)
+        parser.add_argument(*flags_of(name), dest=name, default=default, help=text.replace("%", "%%"), **kind)
 
 
 def option_kind(name: str, annotation: Any, default: Any) -> dict[str, Any]:

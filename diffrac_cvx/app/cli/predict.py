@@ -9,10 +9,10 @@ from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.options import FILE_PARAMETERS, Parser, add_output, add_parameters
 from diffrac_cvx.app.cli.table import read_options, refuse_outputs
 from diffrac_cvx.app.render import join_words, label_table
-from diffrac_cvx.datasets.schema import read_with_schema
 from diffrac_cvx.datasets.tables import Table, read_table
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.estimators.persistence import SavedModel, load_model
+from diffrac_cvx.estimators.schema import read_with_schema
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.problem.formatting import format_lower
 from diffrac_cvx.problem.result import excluded_clause

@@ -13,7 +13,7 @@ from diffrac_cvx.app.cli import EXIT_ERROR, EXIT_INTERRUPTED
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
 from diffrac_cvx.machine.writing import escape_control
 
-COMMANDS = ("cluster", "predict", "compare", "path", "explore", "datasets")
+COMMANDS = ("cluster", "predict", "compare", "explore")
 HELP = """Usage: diffrac-cvx COMMAND [OPTIONS]
 
 Find clusters of the rows of a table along a direction of the data.  Certified
@@ -24,9 +24,7 @@ Commands (diffrac-cvx COMMAND --help lists the options):
   cluster   Find clusters of the points of a table.
   predict   Assign the points of a new table to the clusters of a saved model.
   compare   Run several methods on one table, and cross-check their results.
-  path      Compute the regularization path over lambda or nu.
   explore   Serve the interactive page on this machine (--port, --headless).
-  datasets  List and download the built-in data sets.
 
 --version prints the version.  Exit status: 0 success; 1 a warning, or a
 tolerance that was not met; 2 an error; 130 Ctrl-C.

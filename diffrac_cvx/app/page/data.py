@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets.tables import Table, read_frame
+from diffrac_cvx.datasets.reading import ReadOptions, read_file
+from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import require_moderate_scale
 
@@ -59,7 +60,7 @@ def two_class_table(X: np.ndarray, y: np.ndarray) -> Table:
 def column_names(content: bytes, file: str) -> list[str]:
     """Return the names of the columns of a file."""
     require_small(content, file)
-    return [str(name) for name in read_frame(content, file).columns]
+    return list(read_file(content, file, ReadOptions()).columns)
 
 
 def uploaded_data(content: bytes, file: str, label: str | None, **options: Any) -> PageData:

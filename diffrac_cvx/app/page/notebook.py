@@ -17,7 +17,8 @@ with app.setup:
         planted_data,
         uploaded_data,
     )
-    from diffrac_cvx.datasets.tables import MISSING_POLICIES, SUFFIXES
+    from diffrac_cvx.datasets.reading import SUFFIXES
+    from diffrac_cvx.datasets.tables import MISSING_POLICIES
     from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 
     USER_ERRORS = (DataError, ParameterError, ResourceError)  # with a message for the user

@@ -16,6 +16,7 @@ from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import raw_table, read_points
@@ -59,7 +60,7 @@ class OptimalLabels:
         Wall-clock time in seconds.
     persistent : (n,) array of bool, or None
         Persistent points: those certified to have the same label, up to one global sign, in every labelling whose
-        objective is at most ``persistency_slack`` above that of ``labels``.  Known labels fix the sign.  Points still
+        objective is at most ``upper`` + ``persistency_slack``.  Known labels fix the sign.  Points still
         undecided at the time limit or when the callback stopped the search are False.  None unless requested.
     n_excluded : int
         Number of excluded columns, see `Result`; labels and bounds refer to the table without them.
@@ -160,7 +161,7 @@ def optimal_labels(
         Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.
     persistency_slack : float, optional
         If given, also find the points that have the same label in every labelling whose objective is at most this
-        much above that of the best one found.  This takes one more relaxation per point after the search.
+        much above ``upper``.  This takes one more relaxation per point after the search.
     cutting_planes : bool
         Whether to use cutting planes; default True.
     certificate : bool
@@ -229,21 +230,12 @@ def optimal_labels(
         require_memory(size, f"the certificate of {m} points", "use fewer points")
 
     # 2. Branch and bound for a fixed amount of work, cutting planes, and branch and bound again.
-    def add_cuts(relaxation: CutRelaxation) -> Status | None:
+    def add_cuts(relaxation: CutRelaxation, improve: Callable[[Array], float]) -> Status | None:
         def report() -> Status | None:
             tree.floor, tree.n_cuts = max(tree.floor, relaxation.lower), relaxation.n_cuts
             return tree.stop_status()
 
-        return relaxation.solve(lambda: tree.cutoff, tree.improve, report, timer)
-
-    def bound_merged(i: int, j: int, sign: float, cutoff: float) -> float:
-        if relaxation is None:
-            return -np.inf
-        if relaxation.n_rounds == 0:  # branch and bound alone proved the labels optimal
-            add_cuts(relaxation)
-        node = relaxation.merged(i, j, sign)
-        node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status, timer)
-        return node.lower
+        return relaxation.solve(lambda: tree.cutoff, improve, report, timer)
 
     with time_limited(timer.deadline):
         status = tree.search(np.inf if relaxation is None else TREE_WORK)
@@ -252,21 +244,32 @@ def optimal_labels(
             status = tree.search(MORE_WORK)  # branch and bound closes the gap quickly
         if relaxation is not None and (status is None or (certificate and status is Status.OPTIMAL)):
             try:
-                status = add_cuts(relaxation) or status
+                status = add_cuts(relaxation, tree.improve) or status
             except KeyboardInterrupt:
                 status = Status.STOPPED
         status = status or tree.search() or Status.STALLED
-        persistent = None
-        if persistency_slack is not None:
-            tighter = None if relaxation is None else bound_merged
-            persistent_chunklets, status = tree.persistent(persistency_slack, all_chunklets.labeled, status, tighter)
-            persistent = persistent_chunklets[all_chunklets.membership]
 
     # 3. Labels of the points, with the bounds.
     labels = all_chunklets.labels_from_signs(tree.signs)
     labels = labels if all_chunklets.labeled >= 0 else labels * labels[0]
     oriented, v = oriented_direction(points, sample.with_weight(labels), weights)
     upper, v = or_zero_direction(certified_labels_value(points, oriented, v, nu, weights), v)
+
+    # 4. Points with the same label in all labellings whose objective is at most `upper`, rounding included, plus slack.
+    def bound_merged(i: int, j: int, sign: float, cutoff: float) -> float:
+        assert relaxation is not None
+        if relaxation.n_rounds == 0:  # branch and bound alone proved the labels optimal
+            add_cuts(relaxation, lambda _: tree.best)
+        node = relaxation.merged(i, j, sign)
+        node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status, timer)
+        return node.lower
+
+    persistent = None
+    if persistency_slack is not None:
+        cutoff, tighter = round_up(upper + persistency_slack), None if relaxation is None else bound_merged
+        with time_limited(timer.deadline):
+            persistent_chunklets, status = tree.persistent(cutoff, all_chunklets.labeled, status, tighter)
+        persistent = persistent_chunklets[all_chunklets.membership]
     lower = max(tree.lower, 0.0)
     require_consistent(lower, upper, "these labels")
     if status is Status.OPTIMAL and upper - lower > tol:

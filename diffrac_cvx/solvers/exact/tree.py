@@ -132,7 +132,7 @@ class Tree(ABC):
             while True:
                 branched.clear()
                 status = self.stop_status()
-                if self.lower >= self.cutoff or not self.open_nodes:
+                if self.lower >= self.cutoff or not self.open_nodes or self.open_nodes[0].lower >= self.cutoff:
                     return Status.OPTIMAL
                 if len(self.open_nodes) > max_nodes:
                     return Status.OUT_OF_MEMORY
@@ -200,17 +200,21 @@ class Tree(ABC):
         )
 
     def persistent(
-        self, slack: float, labeled: int, status: Status, bound_merged: Callable[[int, int, float, float], float] | None
+        self,
+        cutoff: float,
+        labeled: int,
+        status: Status,
+        bound_merged: Callable[[int, int, float, float], float] | None,
     ) -> tuple[npt.NDArray[np.bool_], Status]:
-        """Return the chunklets with one sign relative to the labelled one in all labels within slack of the best.
+        """Return the chunklets with one sign, relative to a reference, in all labels of objective at most the cutoff.
 
-        Without known labels, relative to the anchor.  They are those for which the bound with the other sign exceeds
-        the best objective plus slack.  Where that of the root relaxation does not, `bound_merged` may return a better
-        bound with z_i = s z_j from i, j, s and the number that it is to exceed: for the most promising chunklets, at
-        most MAX_MERGED.  The status is that of the search, or of this step if it is cut short; chunklets undecided by
-        then are not persistent.
+        The reference is the labelled chunklet or the anchor.  They are those for which the bound with the other sign
+        exceeds the cutoff.  Where that of the root relaxation does not, `bound_merged` may return a better bound with
+        z_i = s z_j from i, j, s and the number that it is to exceed: for the most promising chunklets, at most
+        MAX_MERGED.  The status is that of the search, or of this step if it is cut short; chunklets undecided by then
+        are not persistent.
         """
-        reference, cutoff = labeled if labeled >= 0 else self.anchor, self.best + slack
+        reference = labeled if labeled >= 0 else self.anchor
         persistent, zero = np.arange(len(self.signs)) == reference, ~self.rows.any(axis=1)
         others, bounds = np.flatnonzero(~persistent & ~zero), np.full(len(self.signs), -np.inf)
         try:

@@ -1,6 +1,7 @@
 """Augmented Lagrangian of the l1 penalty in factors of V, minimised by L-BFGS, and the one-block solver."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from diffrac_cvx.solvers.factored.parametrization import (
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 from diffrac_cvx.solvers.stopping import Iterate
 
+CertifiedPoint = tuple[PrimalPoint, DualPoint, Bracket | None]
 STEPS_PER_MULTIPLIER = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
 GROWTH_ROUNDS = 8  # certificates without progress before the rank may grow again
 
@@ -174,9 +176,17 @@ def full_rank_start(problem: DirectionProblem) -> Array:
 
 
 def one_block_iterates(
-    problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
+    problem: DirectionProblem,
+    max_iter: int,
+    U: Array | None = None,
+    C: Array | None = None,
+    certified: Callable[[Array, Array | None, bool], CertifiedPoint] | None = None,
 ) -> Iterator[Iterate | float]:
-    """Yield an iterate and its multiplier every few rounds, for at most max_iter L-BFGS steps with one memory."""
+    """Yield an iterate and its multiplier every few rounds, for at most max_iter L-BFGS steps with one memory.
+
+    ``certified`` returns the certified point of a factor and its multiplier, by default `refine_point`.
+    """
+    certified = partial(refine_point, problem) if certified is None else certified
     lagrangian, memory, stall = one_block(choose_parametrization(problem), C), Memory(), StallDetector()
     start = dense(problem.rescale(full_rank_start(problem) if U is None else U).U)
     at = lagrangian.point(start if start.any() else full_rank_start(problem))
@@ -207,15 +217,8 @@ def one_block_iterates(
         saved += n_steps * at.U.shape[1] / len(at.U)
         fitted = saved >= 70.0 and len(at.U) <= LARGE_SIZE
         saved = 0.0 if fitted else saved
-        if problem.X.is_streamed:  # the caller certifies it, in one pass
-            iterate = Iterate(at.U, done, DualPoint(C=C))
-        else:
-            point = problem.rescale(at.U)
-            iterate = Iterate(at.U, done, DualPoint(), point)
-            if C is not None:
-                refined, bounds = refine_point(problem, point, C, fitted=fitted)
-                dual = DualPoint(u=problem.inverse_sqrt(point.q), C=C)
-                iterate = Iterate(at.U, done, dual, refined, bounds)
+        point, dual, bounds = certified(at.U, C, fitted)
+        iterate = Iterate(at.U, done, dual, point, bounds)
         yield iterate
         if stall.is_stalled(iterate, n_steps):
             return
@@ -259,20 +262,23 @@ def run_multiplier_method(
 
 
 def refine_point(
-    problem: DirectionProblem, point: PrimalPoint, C: Array, *, fitted: bool = False
-) -> tuple[PrimalPoint, Bracket]:
-    """Return the better of a point and its thresholded form, and certified bounds from the multiplier C at the point.
+    problem: DirectionProblem, U: Array, C: Array | None, fitted: bool = False, q: Array | None = None
+) -> CertifiedPoint:
+    """Return the better of the scaled point and its thresholded form, its dual, and certified bounds from C.
 
-    The bound uses q of the given point, to which C belongs, not that of the thresholded one.  If ``fitted``, the
-    multiplier is also refined, with one eigendecomposition per step.
+    The bound uses q of the scaled point, or the given q to which C belongs, not that of the thresholded one.  If
+    ``fitted``, the multiplier is also refined, with one eigendecomposition per step.  Without C there are no bounds.
     """
-    U = dense(point.U)
+    point = problem.rescale(U)
+    if C is None:
+        return point, DualPoint(), None
+    q, U = point.q if q is None else q, dense(point.U)
     thresholded = threshold_inactive(problem, U, C)
-    better = thresholded if thresholded.value < point.value else point
+    better, dual = thresholded if thresholded.value < point.value else point, DualPoint(problem.inverse_sqrt(q), C)
     C = project_dual(problem, C)
-    weights, steps = [row_weights(problem, point.q)], 10 if fitted else 0
+    weights, steps = [row_weights(problem, q)], 10 if fitted else 0
     lower = best_bound(problem, weights, lambda M: improved_multipliers(problem, M, U, C, steps))
-    return better, Bracket(lower, float(better.value))
+    return better, dual, Bracket(lower, float(better.value))
 
 
 def threshold_inactive(problem: DirectionProblem, U: Array, C: Array) -> PrimalPoint:

@@ -4,11 +4,11 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
-from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem, join_labels
+from diffrac_cvx.certificates.block_problem import block_problem, join_labels, labels_by_zeros
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import bound_at
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense, is_sparse
+from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_or_one, principal_columns, psd_factor, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.result import Bracket, Labels
@@ -19,11 +19,19 @@ from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
 
 def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
-    """Return whether the block strategy applies: few coordinates without an l1 weight, and no dense warm start."""
+    """Return whether the block strategy applies: few coordinates without an l1 weight, and a cold or a split start."""
     free = int(np.sum(problem.c == 0.0))
-    sparse_start = warm_start.U is None or is_sparse(warm_start.U)
-    sparse_start &= problem.pair_penalty.splits_into_blocks
-    return sparse_start and free <= 8 and len(problem.c) - free >= 4
+    applies = problem.pair_penalty.splits_into_blocks and free <= 8 and len(problem.c) - free >= 4
+    return applies and (warm_start.U is None or is_block_diagonal(problem, warm_start.U))
+
+
+def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
+    """Return whether UU' splits the penalised coordinates into components, none with half of them or more."""
+    pattern = scipy.sparse.csr_array(U)[problem.c > 0.0].astype(bool).astype(float)
+    if pattern.shape[0] == 0 or 2 * pattern.count_nonzero() > np.prod(pattern.shape):
+        return False
+    labels = labels_by_zeros(pattern @ pattern.T)
+    return bool(2 * np.bincount(labels).max() < len(labels))
 
 
 def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:
@@ -33,10 +41,11 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
     split, tol = block_problem(problem), stopping.tol
     m, start = len(split.c), warm_start
 
-    # 1. V is diagonal, or that of a sparse warm start, which is certified first.
+    # 1. V is diagonal, with smaller weights of unpenalised coordinates, or that of a warm start, certified first.
     labels = np.arange(m) if start.U is None else split.labels_of(start.U)
-    blocks = Blocks(split, labels)
-    point = diagonal_point(split) if start.U is None else block_point(blocks, start.U)
+    blocks, f = Blocks(split, labels), split.F.shape[1]
+    point = BlockPoint(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), 0.1 * np.eye(f), [])
+    point = point if start.U is None else block_point(blocks, start.U)
     C, done, steps = blocks.restrict_multiplier(start.C), 0, 20 if start.U is None else 0
     best, since = np.inf, 0  # smallest gap of the block diagonal problem, and rounds since then
     while done < stopping.max_iter:
@@ -107,12 +116,6 @@ def take_lbfgs_steps(
     found = point.like(at.U)
     found = found._replace(factors=[principal_columns(U, rtol=1e-12) for U in found.factors])
     return found, lagrangian.multiplier(at.U), max(n_steps, 1)
-
-
-def diagonal_point(problem: BlockProblem) -> BlockPoint:
-    """Return a diagonal V: equal weights, and smaller ones of unpenalised coordinates."""
-    m, f = problem.X.shape[1], problem.F.shape[1]
-    return BlockPoint(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), 0.1 * np.eye(f), [])
 
 
 def block_point(blocks: Blocks, U: Factor) -> BlockPoint:

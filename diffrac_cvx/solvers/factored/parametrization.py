@@ -98,7 +98,7 @@ class BlockPoint(NamedTuple):
 
     def times(self, multiple: float) -> "BlockPoint":
         """Return the point with V scaled by the square of a multiple."""
-        return from_parts([part * multiple for part in self.parts])
+        return self.like(self.flat() * multiple)
 
     def flat(self) -> Array:
         return np.concatenate([part.ravel() for part in self.parts])
@@ -109,11 +109,7 @@ class BlockPoint(NamedTuple):
         for part in self.parts:
             pieces.append(entries[start : start + part.size].reshape(part.shape))
             start += part.size
-        return from_parts(pieces)
-
-
-def from_parts(parts: list[Array]) -> BlockPoint:
-    return BlockPoint(parts[0], parts[1], parts[2], parts[3:])
+        return BlockPoint(pieces[0], pieces[1], pieces[2], pieces[3:])
 
 
 class BlockParametrization:
@@ -185,7 +181,7 @@ class BlockParametrization:
 
     def multiplier_gradient(self, products: list[Array]) -> Array:
         """Return 2 C U on the blocks, 0 elsewhere."""
-        gradient = from_parts([np.zeros_like(part) for part in self.shape.parts])
+        gradient = self.shape.times(0.0)
         for U, CU in zip(gradient.factors, products, strict=True):
             U[: len(CU)] = 2 * CU
         return gradient.flat()

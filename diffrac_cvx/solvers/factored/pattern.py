@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.work import count_work
@@ -144,12 +143,11 @@ def pattern_iterates(
         if len(j) <= d / 20:
             yield 0.0
             np.fill_diagonal(C, 0.0)
-            C, point = np.clip(C, -bound, bound), problem.rescale(L)
-            dual_point = point._replace(q=q_all.copy())
-            better, bounds = refine_point(problem, dual_point, C)
-            better = point if better is dual_point else better
-            upper, lower = min(upper, bounds.upper), max(lower, bounds.lower)
-            yield Iterate(better.U, steps, DualPoint(u=problem.inverse_sqrt(dual_point.q), C=C), better, bounds)
+            C = np.clip(C, -bound, bound)
+            point, dual, bounds = refine_point(problem, L, C, q=q_all.copy())
+            if bounds is not None:
+                upper, lower = min(upper, bounds.upper), max(lower, bounds.lower)
+            yield Iterate(point.U, steps, dual, point, bounds)
             if upper - lower <= stopping.tol:
                 return
             gap, mu = 0.15 * gap, 0.15 * mu

@@ -16,8 +16,6 @@ Srebro, Zhang, Communication-efficient distributed optimization using an approxi
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify_in_one_pass
 from diffrac_cvx.certificates.proof import project_dual
@@ -29,13 +27,15 @@ from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, psd_root
-from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     STEPS_PER_MULTIPLIER,
+    CertifiedPoint,
     full_rank_start,
     one_block,
+    one_block_iterates,
     threshold_inactive,
 )
+from diffrac_cvx.solvers.factored.components import is_block_diagonal
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
@@ -165,15 +165,13 @@ def sampling_iterates(
                 return  # more rows would not help
     if not until_converged:
         return
-    stall = augmented_lagrangian.StallDetector()
-    for iterate in augmented_lagrangian.one_block_iterates(problem, max_iter - done, *surrogate_start(problem, best)):
-        if isinstance(iterate, float):
-            continue
-        C = None if iterate.dual is None or iterate.dual.C is None else dense(iterate.dual.C)
-        proposed, _ = iterate_from_pass(problem, dense(iterate.U), C, iterate.n_iter + done)
-        yield proposed
-        if stall.is_stalled(proposed, n_steps=1):
-            return
+
+    def certified(U: Array, C: Array | None, fitted: bool) -> CertifiedPoint:  # noqa: ARG001  # fitting takes passes
+        point, bounds, _ = certify_in_one_pass(problem, U, C)
+        return point, DualPoint(C=C), bounds
+
+    for iterate in one_block_iterates(problem, max_iter - done, *surrogate_start(problem, best), certified):
+        yield iterate if isinstance(iterate, float) else iterate._replace(n_iter=iterate.n_iter + done)
 
 
 def iterate_from_pass(problem: DirectionProblem, U: Array, C: Array | None, n_iter: int) -> tuple[Iterate, Array]:
@@ -186,14 +184,6 @@ def gap_of(found: tuple[Iterate, Array]) -> float:
     """Return the certified gap of an iterate with bounds."""
     bounds = found[0].bounds
     return np.inf if bounds is None else bounds.gap
-
-
-def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
-    """Return whether UU' splits the penalised coordinates into components, none with half of them or more."""
-    penalized = problem.c > 0.0
-    U = dense(U)[penalized]
-    _, labels = connected_components(scipy.sparse.csr_array(U @ U.T))
-    return bool(penalized.any() and 2 * np.bincount(labels).max() < len(labels))
 
 
 def surrogate_start(problem: DirectionProblem, last: tuple[Iterate, Array] | None) -> tuple[Array, Array | None]:

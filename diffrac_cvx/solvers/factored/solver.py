@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.points.constraints import Constraints
@@ -82,8 +83,8 @@ def low_rank(
     callback : callable, optional
         Called with each `Progress`, about five times a second during long products; return True to stop the solver.
     start : Result or (d, d) array, optional
-        Matrix of directions for a warm start, such as the solution for a similar penalty.  The components of a result
-        are reused; a matrix is treated as one block.  The solution returned is never worse.
+        Matrix of directions for a warm start, such as the solution for a similar penalty.  Its components are reused
+        if none has half of the features.  The solution returned is never worse.
     working_set : bool
         Whether the working-set and block strategies are allowed; default True.  If the optimum is not unique, both
         favour sparse solutions of low rank; without them the solution has generic rank, as with interior-point methods.
@@ -129,6 +130,7 @@ def low_rank(
             stopping,
             "low_rank",
             start=start,
+            certifies_start=True,
             sample_weight=sample_weight,
             constraints=constraints,
             are_many=sampling.many_rows,
@@ -153,7 +155,7 @@ def sampled_iterates(
     done = 0
     if not isinstance(last, float) and last.dual is not None:
         done = last.n_iter
-        warm_start = WarmStart() if sampling.is_block_diagonal(problem, last.U) else WarmStart(last.U, last.dual.C)
+        warm_start = WarmStart() if components.is_block_diagonal(problem, last.U) else WarmStart(last.U, last.dual.C)
     problem = problem.in_columns()
     for found in race(strategies, problem, warm_start, stopping):
         yield found._replace(n_iter=done + found.n_iter)
@@ -174,14 +176,17 @@ def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stoppin
         # The multiplier is M - A, projected on the dual set, as if V were diagonal.
         excess = problem.X.weighted_gram(problem.inverse_sqrt(ended.point.q)) - problem.A
         warm_start = WarmStart(ended.U, problem.pair_penalty.project_safe(excess))
-    if problem.X.in_memory:
+    by_rows = problem_by_rows(problem)
+    if by_rows is problem:
         U, C = warm_start.as_dense
+        if warm_start.point is not None:
+            yield Iterate(warm_start.point.U, 0, DualPoint(C=C), warm_start.point)
         if U is not None:  # with a small full-rank perturbation, so that every coordinate can enter
             wide = np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2)) / size * np.eye(size)])
             U = wide if wide.shape[1] <= size else psd_factor(times(wide, wide.T), rtol=1e-14)
         yield from augmented_lagrangian.one_block_iterates(problem, stopping.max_iter, U, C)
     else:
-        yield from sampling.sampling_iterates(problem_by_rows(problem), warm_start, stopping, until_converged=True)
+        yield from sampling.sampling_iterates(by_rows, warm_start, stopping, until_converged=True)
 
 
 ONE_BLOCK = Strategy(one_block_iterates)

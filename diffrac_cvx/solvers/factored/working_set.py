@@ -132,18 +132,11 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             ws, U, C = grow(problem, ws, U, u, C, new, verdict)
 
 
-def select_initial_features(problem: DirectionProblem, size: int) -> IntegerArray:
-    """Return the coordinates of largest univariate gain g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
-    free = np.flatnonzero(problem.c == 0.0)
-    order = np.argsort(-problem.pair_penalty.group_sums(univariate_gains(problem)), kind="stable")
-    others = problem.pair_penalty.first_groups(order[problem.c[order] > 0.0], max(size - len(free), 0))
-    return np.sort(np.concatenate([free, others]))
-
-
 def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tuple[IntegerArray, Array, Array]:
     """Return a working set, a factor and a multiplier on it: those of a warm start, if it has any features.
 
-    Otherwise these are the features of largest univariate gain and a random factor.
+    Otherwise these are the features of largest univariate gain g_j^2 / (A_jj + c_j^2), all without an l1 weight, and a
+    random factor.
     """
     if warm_start.U is not None:
         rows = scipy.sparse.csr_array(warm_start.U)
@@ -155,7 +148,9 @@ def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tup
             C = symmetric(dense(scipy.sparse.csr_array(given)[ws][:, ws]))
             C = problem.restrict(ws).pair_penalty.project_safe(C)
             return grow(problem, ws, dense(rows[ws]), np.ones(len(problem.X)), C, ws[:0], Verdict())
-    ws = select_initial_features(problem, INITIAL_SIZE + int(np.sum(problem.c == 0.0)))
+    order = np.argsort(-problem.pair_penalty.group_sums(univariate_gains(problem)), kind="stable")
+    others = problem.pair_penalty.first_groups(order[problem.c[order] > 0.0], INITIAL_SIZE)
+    ws = np.sort(np.concatenate([np.flatnonzero(problem.c == 0.0), others]))
     w, r = len(ws), 2 * SPARE_RANK
     return ws, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w))
 
@@ -166,7 +161,6 @@ def certify_solution(
     """Return the better of the scaled and thresholded points of a factor on the working set, and its `best_dual`."""
     point = small.rescale(U)
     thresholded = threshold_inactive(small, dense(point.U), C)
-
     steps = 0 if problem.pair_penalty.splits_into_blocks else 30  # the multipliers of blocks settle slowly
     dual = best_dual(problem, small, point, lambda M: improved_multipliers(small, M, dense(point.U), C, steps))
     return min(thresholded, point, key=lambda one: one.value), dual

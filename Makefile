@@ -9,6 +9,8 @@ PORT ?= 2718
 JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # Address of a dask scheduler, such as tcp://10.0.0.5:8786; if set, its workers measure the cells of a sweep.
 SCHEDULER ?=
+# Names of mutants for `mutation`; all by default, which takes many hours.
+MUTANTS ?=
 # Names of the experiments whose tables `recheck` samples; all by default.
 TABLES ?=
 CLUSTER = $(if $(SCHEDULER),--scheduler "$(SCHEDULER)")
@@ -35,7 +37,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all test-page check format coverage explore packages data docs reproduction recheck answer figures \
+.PHONY: help env test test-all test-page check format coverage mutation explore packages data docs reproduction recheck answer figures \
         wheel sdist clean distclean rival-packages
 
 help: ## list the targets and variables
@@ -63,10 +65,14 @@ test-page: $(STAMP) ## test the web page in headless Chromium (must be installed
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[browser]"
 	$(RUN) pytest -m browser
 
-# `mutation` reads the data in build: which test runs which line, and how long each test takes.
 coverage: $(STAMP) ## branch coverage of the library by the fast tests (at least 95 %)
-	$(RUN) pytest -n 2 --cov --cov-context=test --cov-report=json --cov-report=term-missing --junitxml=build/tests.xml
+	$(RUN) pytest -n 2 --cov --cov-report=json --cov-report=term-missing
 	$(RUN) experiments.mutation.branches
+
+mutation: $(STAMP) ## mutation testing by mutmut (JOBS; MUTANTS: some functions, such as 'diffrac_cvx.metrics.*'; pip)
+	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[mutation]"
+	$(RUN) mutmut run --max-children $(JOBS) $(if $(MUTANTS),'$(MUTANTS)')
+	$(RUN) experiments.mutation.scores
 
 check: $(STAMP) ## check lint rules, formatting and types
 	$(RUN) ruff check
@@ -109,11 +115,9 @@ groups: ## feature groups: recovery compared with l1 and with wrong groups, admi
 few-labels: ## few known labels, compared with supervised and semi-supervised methods (GRID, JOBS; DIFFRAC_DATA_HOME, pip, apt)
 choice: ## lambda and ridge chosen without labels, assessed on labelled data sets (GRID, JOBS; DIFFRAC_DATA_HOME)
 wide: ## tables with far more columns than rows, compared with methods for such tables (GRID, JOBS; pip, apt)
-mutation: ## mutation testing of the library with the fast tests; run `make coverage` first (JOBS)
 benchmark: ## all solvers: time to a certified gap, Gram passes, memory (GRID; DIFFRAC_DATA_HOME, pip)
 
 phase-transition: OWN = --solver $(SOLVER)
-mutation: OWN = --replace
 wide: packages
 benchmark choice: rival-packages
 # One solve at a time: concurrent solves share caches and memory, which distorts their times.
@@ -163,7 +167,7 @@ sdist: $(STAMP) ## build the source distribution into dist/
 	$(RUN) hatchling build --target sdist --directory dist
 
 clean: ## remove caches and builds (keeps figures and .venv)
-	rm -rf docs/_build docs/auto build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf docs/_build docs/auto build dist mutants .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find diffrac_cvx experiments tests -name __pycache__ -prune -exec rm -rf {} +
 	find . -maxdepth 2 -name '.*.part.*' -type f -delete
 

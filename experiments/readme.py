@@ -10,7 +10,7 @@ import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
 from experiments import answer
-from experiments.benchmark import claims as benchmark
+from experiments.benchmark import findings as benchmark
 
 README, FIGURES = Path("README.md"), Path("figures")
 PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {

@@ -28,11 +28,9 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.processes import Worker
 from experiments.__main__ import find_modules
 from experiments.harness import provenance
-from experiments.harness.cell import measure_by
+from experiments.harness.cell import SECONDS, Cell, SweepError, measure_by
 from experiments.harness.command import LOGS, Experiment
 from experiments.harness.intervals import mean_of
-from experiments.harness.log import SECONDS, SweepError
-from experiments.harness.sweep import Cell
 from experiments.harness.tables import format_table, keys_of, read_table
 
 CELLS, LIMIT = 5, 120.0  # cells of a table, and seconds for each of them
@@ -96,26 +94,19 @@ def recheck(experiment: Experiment, path: Path, day: str, cells: int, seconds: f
 def draw_cells(table: pd.DataFrame, cells: Sequence[Cell], day: str, count: int) -> tuple[list[Cell], pd.DataFrame]:
     """Return a random sample of the cells that have a row in a table, and these rows, in the same order."""
     rng = np.random.default_rng([int(digits) for digits in re.findall(r"\d+", day)])
-    chosen, rows = [], []
+    chosen, places = list[Cell](), list[int]()
+    keys: dict[tuple[str, ...], list[tuple[str, ...]]] = {}  # of the rows, by the columns that identify a cell
     for k in rng.permutation(len(cells)):
-        cell = cells[k]
-        names = [name for name in cell if name in table.columns]
-        wanted = keys_of(read_back(pd.DataFrame([{name: cell[name] for name in names}])))[0]
-        at = np.flatnonzero([key == wanted for key in keys_of(narrowed(table, cell, names)[names])])
-        if len(at) == 1:
-            chosen.append(cell)
-            rows.append(narrowed(table, cell, names).iloc[at])
         if len(chosen) == count:
             break
-    return chosen, pd.concat(rows) if rows else table.iloc[:0]
-
-
-def narrowed(table: pd.DataFrame, cell: Cell, names: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of a table that may be those of a cell, by its texts and integers."""
-    for name in names:
-        if isinstance(cell[name], str | int) and not isinstance(cell[name], bool):
-            table = table[table[name] == cell[name]]
-    return table
+        names = tuple(name for name in cells[k] if name in table.columns)
+        if names not in keys:
+            keys[names] = keys_of(table[list(names)])
+        wanted = keys_of(read_back(pd.DataFrame([{name: cells[k][name] for name in names}])))[0]
+        if keys[names].count(wanted) == 1:
+            chosen.append(cells[k])
+            places.append(keys[names].index(wanted))
+    return chosen, table.iloc[places]
 
 
 def measure_again(experiment: Experiment, cells: Sequence[Cell], seconds: float) -> Iterator[Mapping[str, Any]]:

@@ -144,7 +144,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # **Interrupted sweeps.** An experiment adds a row to a log as soon as it is measured, and the same command resumes from there.
 # Tables and figures are written under another name and renamed, and a table is not replaced by one with fewer cells unless
 # ``--replace`` is given. ``tests/experiments/test_interrupted_sweeps.py`` kills a run at fifty random moments (``make test-all``),
-# damages its log, fills its disk and starts it twice: the table equals that of an undisturbed run, or an error message
+# damages its log and fills its disk: the table equals that of an undisturbed run, or an error message
 # explains the failure and the old table is unchanged.
 #
 # **Metamorphic tests.** Every relaxation and solver of ``dc.registry`` is run on data transformed in fifteen ways that
@@ -164,11 +164,10 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # Mutation tests
 # --------------
-# ``make mutation`` changes one place of the library at a time: an operator, a comparison or its boundary, a constant, a sign, a
-# condition, an axis, a minimum for a maximum, a return value, or a deleted statement. The fast tests that execute the
-# line are run on each change, the fastest first, until one fails. The changes are a fixed random sample from each file of rounding,
-# metrics, linear algebra, penalties, certificates, constraints and the solvers; the intervals are Wilson's, for the proportion of all
-# such changes. A change that no test can detect is explained in ``experiments/mutation/explained.csv``: it costs time without
+# ``make mutation`` runs `mutmut <https://mutmut.readthedocs.io>`_, which changes one place of the library at a time: an operator, a
+# comparison or its boundary, a constant, a condition, an argument. The fast tests that execute the function are run on each change
+# until one fails. The numbers below are those of an earlier tool of this project, on a fixed random sample of such changes from each
+# file; the intervals are Wilson's, for the proportion of all of them. A change that no test can detect is explained in ``experiments/mutation/explained.csv``: it costs time without
 # changing results, or it moves a margin that is conservative on either side, or a scale that cancels.
 #
 # .. include:: ../mutation.inc

@@ -142,20 +142,16 @@ def complete(table: pd.DataFrame) -> pd.DataFrame:
 
 def reached_fractions(table: pd.DataFrame) -> pd.DataFrame:
     """Return one row per method: instances, those solved to each goal, and the median time."""
-    rows = []
-    for name in METHODS:
-        part = table[table["method"] == name]
-        if part.empty:
-            continue
-        row: dict[str, object] = {"method": name, "instances": len(part)}
+    rows = {}
+    for name, part in table.groupby("method", sort=False):
+        rows[name] = {"instances": len(part)}
         for goal in GOALS:
-            solved = part.get(f"solved {goal:g}", pd.Series(0.0, part.index)).fillna(0.0) == 1.0
-            row[f"to {goal:g}"] = int(solved.sum())
-            row[f"median seconds to {goal:g}"] = (
-                part.loc[solved, f"seconds {goal:g}"].median() if solved.any() else None
-            )
-        rows.append(row)
-    return pd.DataFrame(rows).set_index("method")
+            solved = part[part[f"solved {goal:g}"] == 1.0]
+            rows[name] |= {
+                f"to {goal:g}": len(solved),
+                f"median seconds to {goal:g}": solved[f"seconds {goal:g}"].median(),
+            }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
 
 
 def by_family(table: pd.DataFrame, goal: float) -> pd.DataFrame:

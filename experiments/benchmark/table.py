@@ -11,17 +11,6 @@ from experiments.benchmark.cells import TIMES
 from experiments.methods import GOALS, METHODS
 
 SHORT = {"FISTA as published": "FISTA, published", "accelerated FISTA": "FISTA, accelerated"}
-NEEDS = {  # notes on methods that need another package
-    "CVXPY + MOREAU": (
-        "`moreau` (Apache 2.0, no licence key; Python 3.9 and CVXPY 1.9.3 or newer), its interior-point method on the "
-        "CPU; `moreau[cuda]` adds one for an NVIDIA GPU, which needs Python 3.12 and is not used here"
-    ),
-    "CVXPY + SDPA": (
-        "`sdpa-python` (GPL 2, no licence key; Python 3.9 or newer; CPU only), an interior-point method without power cones, "
-        "so each square root is a 2 \N{MULTIPLICATION SIGN} 2 semidefinite matrix, and without a time limit, so it is killed from outside; without enough memory it aborts (SIGABRT)"
-    ),
-    "max-cut, pymanopt": "`pymanopt` (BSD; CPU)",
-}
 OWN = "*"  # marks a gap that was not certified independently
 
 
@@ -112,13 +101,7 @@ def markdown(table: pd.DataFrame) -> str:
     for title, (caption, entry) in TABLES.items():
         part = pivot(table, entry, with_data=title == "Memory")
         parts.append(f"**{title}.** {caption}\n\n{part.markdown()}")
-    return "\n\n".join([*parts, needs(table), reasons(table)]) + "\n"
-
-
-def needs(table: pd.DataFrame) -> str:
-    """Return a line for every method of the table that needs another package, with its terms."""
-    lines = [f"- {method}: {text}." for method, text in NEEDS.items() if method in set(table["method"])]
-    return "\n".join(["**Requirements of the other packages.**", "", *lines])
+    return "\n\n".join([*parts, reasons(table)]) + "\n"
 
 
 def pivot(table: pd.DataFrame, entry: Callable[[pd.Series], str], *, with_data: bool = False) -> ReportTable:

@@ -3,45 +3,46 @@
 import os
 import traceback
 from collections.abc import Callable, Generator, Mapping
-from functools import partial
 from typing import Any
 
 from diffrac_cvx.errors import ResourceError
-from diffrac_cvx.machine.processes import Call, CallResult, OutOfTimeError, Worker, WorkerDiedError
-from experiments.harness.log import SECONDS, Row
+from diffrac_cvx.machine.processes import Call, OutOfTimeError, Worker, WorkerDiedError
 
 Cell = Mapping[str, Any]
+Row = dict[str, Any]
 Measured = Generator[tuple[Cell, Row]]
+SECONDS = "processor seconds"  # entry of a row in the log with the cost of its cell; no column of the table
 TRIES = 3  # attempts for a cell whose process is killed from outside
 FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP")  # killed by the user, or by the system for lack of memory
+
+
+class SweepError(Exception):
+    """Raised if a sweep cannot start or continue; the message names the cause and the remedy."""
 
 
 def measure_by(
     worker: Worker, measure: Callable[..., Row], cell: Cell, stopped: Callable[[], bool], seconds: float | None
 ) -> Row:
-    """Measure a cell in the process of a worker; return a row with a reason if the process dies, raise other errors."""
-    call = Call(measure_here, (measure, cell))
-    try:
-        answer = call_again(partial(worker.call, call, stopped=stopped, seconds=seconds))
-    except (OutOfTimeError, WorkerDiedError) as failure:
-        return {"reason": str(failure)}
+    """Measure a cell in the process of a worker; return a row with a reason if the process dies, raise other errors.
+
+    A process that is killed from outside counts against its cell only if this is repeated.
+    """
+    for attempt in range(1, TRIES + 1):
+        try:
+            answer = worker.call(Call(measure_here, (measure, cell)), stopped=stopped, seconds=seconds)
+        except OutOfTimeError as late:
+            return {"reason": str(late)}
+        except WorkerDiedError as death:
+            if death.signal not in FROM_OUTSIDE or attempt == TRIES:
+                return {"reason": str(death)}
+        else:
+            break
     if isinstance(answer.error, MemoryError | ResourceError):
         return {"reason": f"out of memory: {str(answer.error) or 'allocation refused'}"}
     if answer.error is not None:
         raise answer.error
     row: Row = answer.value
     return row
-
-
-def call_again(call: Callable[[], CallResult]) -> CallResult:
-    """Make a call, again if its process is killed from outside, which counts against the cell only if repeated."""
-    for _ in range(TRIES - 1):
-        try:
-            return call()
-        except WorkerDiedError as death:
-            if death.signal not in FROM_OUTSIDE:
-                raise
-    return call()
 
 
 def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:

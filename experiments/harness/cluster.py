@@ -4,10 +4,7 @@ Each worker thread measures one cell at a time, in a separate process started as
 limits, linear-algebra threads and the handling of crashes are the same.
 """
 
-import asyncio
 import pickle
-import platform
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -17,16 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from distributed import Client, Future, KilledWorker, Security, as_completed, get_worker
-from distributed.comm.core import connect
+from distributed import Client, KilledWorker, as_completed, get_worker
 
 from diffrac_cvx import __version__
 from diffrac_cvx.machine.processes import Worker
-from experiments.harness.cell import Cell, Measured, measure_by
-from experiments.harness.log import Row, SweepError
+from experiments.harness.cell import Cell, Measured, Row, SweepError, measure_by
 
 PATIENCE = 10.0  # seconds to wait for an answer of the scheduler
-PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}."
 
 
 @dataclass(frozen=True)
@@ -45,8 +39,8 @@ def measure_cells(
 ) -> Measured:
     """Yield each cell with its row as soon as it is measured; closing the generator cancels the rest.
 
-    If a worker is lost, another one measures its cells again.  A cell that is alone on the cluster and loses its worker
-    more often than the scheduler allows (``distributed.scheduler.allowed-failures``) becomes a row with a reason.
+    If a worker is lost, another one measures its cells again.  A cell that loses its worker more often than the
+    scheduler allows (``distributed.scheduler.allowed-failures``) becomes a row with a reason.
 
     Raises
     ------
@@ -55,66 +49,39 @@ def measure_cells(
     """
     task = Task(measure, seconds, memory, __version__, uuid.uuid4().hex)
     with connected(address) as client:
-        check_python(client)
-        if not client.nthreads():  # a cluster may start its workers when the first cells arrive
-            print(f"the scheduler {address} has no worker yet; waiting for one")
-        suspects = []  # cells whose workers died; any cell measured there at the time may be the cause
+        futures = client.map(partial(carrier(), pickle.dumps((measure_there, task))), cells, pure=False)
+        cell_of = dict(zip(futures, cells, strict=True))
         try:
-            with submitted(client, task, cells) as futures:
-                for future in as_completed(list(futures)):
-                    cell = futures.pop(future)
-                    try:
-                        row = row_of(future, address)
-                    except KilledWorker:
-                        suspects.append(cell)
-                    else:
-                        yield cell, row
-            for cell in suspects:
-                with submitted(client, task, [cell]) as (future,):
-                    try:
-                        row = row_of(future, address)
-                    except KilledWorker as death:
-                        count = death.allowed_failures + 1
-                        row = {"reason": f"{count} workers of the cluster died while they measured it"}
-                    yield cell, row
+            for future in as_completed(futures):
+                try:
+                    row = future.result()
+                except KilledWorker as death:
+                    count = death.allowed_failures + 1
+                    row = {"reason": f"{count} workers of the cluster died while they measured it"}
+                yield cell_of[future], row
         finally:
             if client.status == "running":
+                client.cancel(futures)
                 client.run(end_processes, task.sweep, on_error="ignore")
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Client]:
-    """Connect to a scheduler for the duration of the block."""
+    """Connect to a scheduler for the duration of the block; errors of a cell, which have notes, pass through."""
     try:
-        asyncio.run(reach(address))
         client = Client(address, timeout=PATIENCE)
     except (OSError, ValueError, TypeError) as error:  # no scheduler, invalid address, or TLS without certificates
         raise SweepError(f"the scheduler {address} cannot be reached ({' '.join(str(error).split())})") from None
     with client:
         try:
             yield client
-        except OSError as error:
+        except (CancelledError, OSError) as error:
             if hasattr(error, "__notes__"):
                 raise
-            raise lost(address) from error
-
-
-async def reach(address: str) -> None:
-    """Connect to a scheduler and close the connection again: a client that fails to connect leaves a thread behind."""
-    comm = await connect(address, timeout=PATIENCE, **Security().get_connection_args("client"))
-    await comm.close()
-
-
-@contextmanager
-def submitted(client: Client, task: Task, cells: Sequence[Cell]) -> Iterator[dict["Future[Row]", Cell]]:
-    """Submit the cells; cancel the remaining futures at the end of the block."""
-    measure = partial(carrier(), pickle.dumps((measure_there, task)))
-    futures = dict(zip(client.map(measure, cells, pure=False), cells, strict=True))
-    try:
-        yield futures
-    finally:
-        if client.status == "running":
-            client.cancel(list(futures))
+            raise SweepError(
+                f"the scheduler {address} was lost or has dropped the cells. The rows so far are kept; the same "
+                "command goes on from there, with or without a scheduler."
+            ) from error
 
 
 def carrier() -> Callable[[bytes, Cell], Row]:
@@ -129,38 +96,6 @@ def carrier() -> Callable[[bytes, Cell], Row]:
         return row
 
     return carry
-
-
-def row_of(future: "Future[Row]", address: str) -> Row:
-    """Return the row of a finished cell; raise errors of its measurement, with notes that name the cell."""
-    try:
-        row: Row = future.result()
-    except CancelledError:
-        raise lost(address) from None
-    except (AttributeError, ImportError, OSError) as error:
-        if hasattr(error, "__notes__") or future.status != "error":  # raised in a cell, or by the connection
-            raise
-        raise SweepError(
-            f"a worker of {address} cannot begin a cell ({' '.join(str(error).split())}): it needs diffrac_cvx "
-            f"{__version__} and the experiments. Start it in the folder of this project, installed by "
-            "pip install -e '.[experiments,scale]'"
-        ) from error
-    return row
-
-
-def lost(address: str) -> SweepError:
-    """Return the message for a lost connection, or for cells that the scheduler has forgotten."""
-    return SweepError(
-        f"the scheduler {address} was lost or has dropped the cells. The rows so far are kept; the same command "
-        "goes on from there, with or without a scheduler."
-    )
-
-
-def check_python(client: Client) -> None:
-    """Raise if a worker runs another Python version, which cannot run functions sent by value."""
-    for place, version in client.run(platform.python_version, on_error="ignore").items():
-        if not version.startswith(PYTHON):
-            raise SweepError(f"{place} runs Python {version}, this process {PYTHON}x. Use one version everywhere.")
 
 
 # On the workers

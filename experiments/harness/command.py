@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,11 +15,10 @@ import pandas as pd
 from diffrac_cvx import __version__
 from diffrac_cvx.datasets.real import checksum
 from diffrac_cvx.errors import DataError
-from experiments.harness import findings, provenance
-from experiments.harness.claims import Finding, format_claims
-from experiments.harness.log import Log, SweepError, open_log
-from experiments.harness.style import noted
-from experiments.harness.sweep import Cell, Row, key_of, sweep
+from experiments.harness import provenance
+from experiments.harness.cell import Cell, Row, SweepError
+from experiments.harness.findings import Finding, describe
+from experiments.harness.sweep import Log, sweep
 from experiments.harness.tables import cells_left_out, read_table, write_table
 
 REFUSED, INTERRUPTED = 2, 130  # exit statuses: request refused; Ctrl-C
@@ -67,7 +65,7 @@ class Experiment:
     draw : callable or None
         Draws figures from the table and a file stem.
     findings : callable
-        Maps the table to findings (or to claims of the former kind).
+        Maps the table to findings.
     settings : mapping
         Parameters that rows depend on besides their cells; rows with other settings are measured again.
     seconds, memory : float, optional
@@ -76,8 +74,6 @@ class Experiment:
         Completes the measured table before it is written, with columns that need the rows of several cells.
     oracle : Oracle, optional
         Second sweep with which the first is compared.
-    passes : callable, optional
-        Maps a cell to the number of the pass that measures it, from 0; the table is drawn after each pass.
     check : callable, optional
         Maps the table, or with an oracle the table of the agreement, to an `Outcome`; if it fails, the exit status
         of the command is 1.
@@ -93,13 +89,12 @@ class Experiment:
     cells: Callable[[str], Sequence[Cell]]
     measure: Callable[..., Row]
     draw: Callable[[pd.DataFrame, Path], None] | None
-    findings: Callable[[pd.DataFrame], Sequence[Finding | findings.Finding]]
+    findings: Callable[[pd.DataFrame], Sequence[Finding]]
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None
     complete: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     oracle: Oracle | None = None
-    passes: Callable[[Cell], int] | None = None
     check: Callable[[pd.DataFrame], Outcome] | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     variant: "Callable[..., Experiment] | None" = None
@@ -127,9 +122,10 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     try:
         if experiment.variant is not None:
             experiment = experiment.variant(**{name: getattr(values, name) for name in experiment.options})
+        folder = values.out or (Path(experiment.folder) if values.grid == "full" else LOGS)
         if values.draw_only:
-            return draw_and_report(experiment, folder_of(experiment, values) / experiment.name, values.grid)
-        return measure_and_draw(experiment, values)
+            return draw_and_report(experiment, folder / experiment.name, values.grid)
+        return measure_and_draw(experiment, folder, values)
     except KeyboardInterrupt:
         print(f"\nstopped: the rows so far are kept in {LOGS}; the same command completes them", file=sys.stderr)
         return INTERRUPTED
@@ -155,29 +151,23 @@ def explain(error: Exception) -> str:
     return str(error)
 
 
-def folder_of(experiment: Experiment, values: argparse.Namespace) -> Path:
-    """Return the output folder: the one named by the user, or the default of the grid."""
-    return values.out or (Path(experiment.folder) if values.grid == "full" else LOGS)
-
-
-def folder_for(experiment: Experiment, values: argparse.Namespace, cells: Sequence[Cell]) -> Path:
-    """Return the folder to write to, which holds no table with cells that this run does not measure.
+def whole_or_beside(folder: Path, name: str, cells: Sequence[Cell], replace: bool) -> Path:
+    """Return the folder to write to: another one if a table there has cells that this run does not measure.
 
     Raises
     ------
     SweepError
-        If the folder named by the user has such a table or is not writable.
+        If the folder is not writable.
     """
-    folder = folder_of(experiment, values)
-    path = (folder / experiment.name).with_suffix(".csv")
-    if path.exists() and not values.replace and (values.out or folder != LOGS):
+    path = folder / f"{name}.csv"
+    if path.exists() and not replace and folder != LOGS:
         left_out = cells_left_out(path, cells)
-        message = f"{path} has {len(left_out)} rows of cells that this run does not measure"
-        if len(left_out) and values.out:
-            raise SweepError(f"{message}. Name another folder with --out, or replace the table with --replace.")
         if len(left_out):
             folder = PARTIAL
-            print(f"{message}; it is kept, and the results are written to {folder} (with --replace: to {path.parent})")
+            print(
+                f"{path} has {len(left_out)} rows of cells that this run does not measure; it is kept, and the results "
+                f"are written to {folder} (with --replace: to {path.parent})"
+            )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):  # fail now instead of after hours
@@ -186,77 +176,34 @@ def folder_for(experiment: Experiment, values: argparse.Namespace, cells: Sequen
         raise SweepError(f"{folder} cannot be written to ({error.strerror}). Name another folder with --out.") from None
 
 
-def measure_and_draw(experiment: Experiment, values: argparse.Namespace) -> int:
+def measure_and_draw(experiment: Experiment, folder: Path, values: argparse.Namespace) -> int:
     """Measure the cells and those of the oracle, write and draw the tables; return the exit status."""
-    cells = experiment.cells(values.grid)
-    stem = folder_for(experiment, values, cells) / experiment.name
-    with ExitStack() as open_logs:
-        logs = measure_tables(experiment, stem, cells, values, open_logs)
-        status = draw_and_report(experiment, stem, values.grid)
-        if values.grid == "full" and stem.parent == provenance.FIGURES:
-            for log, name in zip(logs, (experiment.name, agreement_of(stem).stem), strict=False):
-                provenance.record([name], log.seconds)
-        for log in logs:
-            log.delete()
-    return status
-
-
-def measure_tables(
-    experiment: Experiment,
-    stem: Path,
-    cells: Sequence[Cell],
-    values: argparse.Namespace,
-    open_logs: ExitStack,
-) -> list[Log]:
-    """Measure the cells and those of the oracle, write the tables, and return the logs, which are still open."""
-    grid = values.grid
+    grid, cells, oracle = values.grid, experiment.cells(values.grid), experiment.oracle
+    stem = whole_or_beside(folder, experiment.name, cells, values.replace) / experiment.name
     settings = {"grid": grid, "version": __version__, **experiment.settings}
     if grid == "full":  # rows measured at another commit are measured again
         settings["commit"] = provenance.read_commit()
-    path = LOGS / f"{experiment.name}_{grid}_{checksum(json.dumps(settings, sort_keys=True).encode())[:8]}.log"
+    name = f"{experiment.name}_{grid}_{checksum(json.dumps(settings, sort_keys=True).encode())[:8]}"
+    logs = {experiment.name: Log(LOGS / f"{name}.log")}
     measure_all = partial(
         sweep, jobs=values.jobs, scheduler=values.scheduler, seconds=experiment.seconds, memory=experiment.memory
     )
-    logs = [open_logs.enter_context(open_log(path, settings))]
-    if experiment.passes is not None:
-        measure_in_passes(experiment, stem, cells, values, partial(measure_all, log=logs[0]))
-    table = measure_all(cells, experiment.measure, logs[0], title=experiment.name)
+    table = measure_all(cells, experiment.measure, logs[experiment.name], title=experiment.name)
     if experiment.complete is not None:
         table = experiment.complete(table)
     write_table(table, stem.with_suffix(".csv"))
-    oracle = experiment.oracle
     if oracle is not None:
-        logs.append(open_logs.enter_context(open_log(path.with_stem(f"{path.stem}_oracle"), settings)))
-        second = measure_all(oracle.cells(grid), oracle.measure, logs[1], title="oracle")
-        write_table(oracle.compare(table, second), agreement_of(stem))
-    return logs
-
-
-def measure_in_passes(
-    experiment: Experiment,
-    stem: Path,
-    cells: Sequence[Cell],
-    values: argparse.Namespace,
-    measure_all: Callable[..., pd.DataFrame],
-) -> None:
-    """Measure the cells pass by pass, and draw the table after each pass but the last, with its number in the figure.
-
-    A table with more cells is not overwritten: interim drawings then go to `PARTIAL`.
-    """
-    assert experiment.passes is not None
-    assert experiment.draw is not None
-    number = {key_of(cell): experiment.passes(cell) for cell in cells}
-    count = 1 + max(number.values(), default=0)
-    for k in range(count - 1):
-        so_far = [cell for cell in cells if number[key_of(cell)] <= k]
-        table = measure_all(so_far, experiment.measure, title=f"{experiment.name}, pass {k + 1} of {count}")
-        path = stem.with_suffix(".csv")
-        whole = path.exists() and not values.replace and len(cells_left_out(path, so_far))
-        place = PARTIAL / stem.name if whole else stem
-        write_table(table, place.with_suffix(".csv"))
-        with noted(f"pass {k + 1} of {count}: {len(so_far)} of {len(cells)} cells"):
-            experiment.draw(table, place)
-        print(f"pass {k + 1} of {count}: drew {len(so_far)} of {len(cells)} cells in {place}.png", flush=True)
+        log = logs[agreement_of(stem).stem] = Log(LOGS / f"{name}_oracle.log")
+        write_table(
+            oracle.compare(table, measure_all(oracle.cells(grid), oracle.measure, log, title="oracle")),
+            agreement_of(stem),
+        )
+    status = draw_and_report(experiment, stem, grid)
+    for written, log in logs.items():
+        if grid == "full" and stem.parent == provenance.FIGURES:
+            provenance.record([written], log.seconds)
+        log.path.unlink(missing_ok=True)
+    return status
 
 
 def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
@@ -270,7 +217,7 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
         print(verdict.text)
     if grid == "smoke":
         print("The smoke grid only checks that the command works; it is too coarse for the verdicts below.")
-    print(format_claims(experiment.findings(table)))
+    print("\n".join(map(describe, experiment.findings(table))))
     print(f"wrote {stem}.csv" + (", .pdf and .png" if experiment.draw is not None else ""))
     return 0 if verdict.passed else 1
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.harness.intervals import Interval
+from experiments.harness.intervals import Interval, proportion_of
 from experiments.harness.statements import BY_NAME, Statement
 
 Condition = Callable[[pd.DataFrame], Any]
+MIN_INSTANCES = 12  # fewest instances for a rule on a share
 
 
 class Verdict(Enum):
@@ -83,6 +84,18 @@ class Rule:
         return BY_NAME.get(self.statement)
 
 
+def holds_mostly(statement: str, row: str, partly: float = 0.8) -> Rule:
+    """Return the rule that a row of a table of `shares` has a share of at least 90 %, in part from `partly` on."""
+    return Rule(
+        statement,
+        f'agrees if the share of "{row}" is at least 90 % and its interval above 80 %, in part if it is at least '
+        f"{100 * partly:.0f} %; not tested with fewer than {MIN_INSTANCES} instances",
+        lambda table: table.loc[row, "share"].value >= 0.9 and table.loc[row, "share"].low >= 0.8,
+        lambda table: table.loc[row, "share"].value >= partly,
+        tested=lambda table: row in table.index and table.loc[row, "instances"] >= MIN_INSTANCES,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """A table with its caption.
@@ -117,6 +130,12 @@ def tabulate(table: pd.DataFrame, by: Sequence[str], columns: Mapping[str, Condi
     entries = {name: pd.Series([of(rows) for _, rows in groups], dtype=object) for name, of in columns.items()}
     found = pd.DataFrame(entries).set_axis(keys) if groups else pd.DataFrame(columns=list(columns))
     return found.set_axis(found.index.get_level_values(0)) if len(by) == 1 and groups else found
+
+
+def shares(successes: Mapping[str, Any]) -> pd.DataFrame:
+    """Return one row for each sample of successes: the number of instances, and the share of successes."""
+    entries = {name: {"instances": len(each), "share": proportion_of(each)} for name, each in successes.items()}
+    return pd.DataFrame.from_dict(entries, orient="index", dtype=object).rename_axis("instances of")
 
 
 def one_row(**entries: Any) -> pd.DataFrame:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
@@ -22,16 +21,15 @@ import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
 from experiments.__main__ import find_modules
-from experiments.harness import findings, provenance
-from experiments.harness.claims import Finding
-from experiments.harness.findings import Verdict
+from experiments.harness import provenance
+from experiments.harness.findings import Finding, Rule, Verdict, markdown
 from experiments.harness.statements import BY_NAME, STATEMENTS, Statement
 from experiments.harness.tables import read_table
 
 PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
 MARKS = ("<!-- what differs -->\n", "<!-- end of what differs -->")
-OF_PAPER = (  # folders, each with TITLE, ABOUT and findings in its findings.py (formerly claims in claims.py)
+OF_PAPER = (  # folders, each with TITLE, ABOUT and findings in its findings.py
     "phase_transition", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class", "multi_label",
 )  # fmt: skip
 BEYOND = (
@@ -40,7 +38,6 @@ BEYOND = (
 )  # fmt: skip
 EXPERIMENTS = OF_PAPER + BEYOND
 NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.VACUOUS, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
-Found = Finding | findings.Finding
 HEAD = """\
 # Reproduction of the paper, statement by statement
 
@@ -76,21 +73,13 @@ class Section:
     stem: str
     title: str
     about: str
-    found: list[Found]
-
-    @property
-    def command(self) -> str:
-        """Command that writes the figure and the table."""
-        return f"make {self.stem.replace('_', '-')}"
+    found: list[Finding]
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
         """The verdicts on statements of the paper, by name."""
-        judged: dict[str, Verdict] = {}
-        for one in self.found:
-            if isinstance(one, findings.Finding):
-                judged |= {name: verdict for name, verdict in one.verdicts.items() if name in BY_NAME}
-        return judged
+        judged = (one.verdicts for one in self.found)
+        return {name: verdict for one in judged for name, verdict in one.items() if name in BY_NAME}
 
 
 def read_sections(tables: Path = FIGURES) -> list[Section]:
@@ -100,19 +89,15 @@ def read_sections(tables: Path = FIGURES) -> list[Section]:
 
 def read_section(stem: str, tables: Path = FIGURES) -> Section:
     """Return the section of an experiment."""
-    module = findings_of(stem)
-    found = getattr(module, "findings", None) or module.claims
-    path = tables / f"{stem}.csv"
-    return Section(stem, module.TITLE, module.ABOUT, list(found(read_table(path)) if path.exists() else []))
+    module, path = findings_of(stem), tables / f"{stem}.csv"
+    found = list(module.findings(read_table(path))) if path.exists() else []
+    return Section(stem, module.TITLE, module.ABOUT, found)
 
 
 def findings_of(stem: str) -> ModuleType:
-    """Return the module with the findings of an experiment."""
+    """Return the module with the findings of an experiment, findings.py of its folder or the whole of it."""
     module = find_modules()[stem]
-    if not module.endswith(".experiment"):  # all of it is in one module
-        return import_module(module)
-    name = "findings" if find_spec(f"experiments.{stem}.findings") else "claims"
-    return import_module(f"experiments.{stem}.{name}")
+    return import_module(f"experiments.{stem}.findings" if module.endswith(".experiment") else module)
 
 
 def collect_verdicts(sections: Iterable[Section]) -> dict[str, Verdict]:
@@ -130,7 +115,11 @@ def format_page(sections: list[Section]) -> str:
     """Return the page."""
     verdicts = collect_verdicts(sections)
     of_paper = [section for section in sections if section.stem in OF_PAPER]
-    parts = [HEAD, format_counts(verdicts), format_list(verdicts), *map(format_section, of_paper)]
+    counts = [count_verdicts(verdicts), ""]
+    for verdict in NOT_SIMPLE:
+        numbers = [str(k) for k, s in enumerate(STATEMENTS, 1) if verdicts.get(s.name) is verdict]
+        counts += [f"- **{capital(verdict.value)}**: {', '.join(numbers)}."] if numbers else []
+    parts = [HEAD, *counts, "", format_list(verdicts), *map(format_section, of_paper)]
     return "\n".join([*parts, format_rechecks(provenance.read_records(FIGURES, provenance.RECHECKS))])
 
 
@@ -148,15 +137,6 @@ def count_verdicts(verdicts: Mapping[str, Verdict]) -> str:
         f"Of {len(STATEMENTS)} numbered statements, {len(verdicts)} are judged from tables: {words}. The other "
         f"{tested} are mathematical and verified by tests."
     )
-
-
-def format_counts(verdicts: Mapping[str, Verdict]) -> str:
-    """Return the counts, and the numbers of the statements that do not simply agree."""
-    lines = [count_verdicts(verdicts), ""]
-    for verdict in NOT_SIMPLE:
-        numbers = [str(k) for k, s in enumerate(STATEMENTS, 1) if verdicts.get(s.name) is verdict]
-        lines += [f"- **{capital(verdict.value)}**: {', '.join(numbers)}."] if numbers else []
-    return "\n".join([*lines, ""])
 
 
 def summarize(verdicts: Mapping[str, Verdict]) -> str:
@@ -181,31 +161,26 @@ def format_list(verdicts: Mapping[str, Verdict]) -> str:
 
 def format_section(section: Section) -> str:
     """Return the text of one section."""
+    command, stem = f"make {section.stem.replace('_', '-')}", section.stem
     lines = [f"## {section.title}", ""]
     if not section.found:
-        return "\n".join([*lines, f"Not measured yet: `{section.command}` writes figures/{section.stem}.csv.", ""])
-    lines += [
-        f"![{section.title}](../figures/{section.stem}.png)",
-        "",
-        f"`{section.command}` · [table](../figures/{section.stem}.csv) · {section.about}",
-        "",
-    ]
+        return "\n".join([*lines, f"Not measured yet: `{command}` writes figures/{stem}.csv.", ""])
+    picture = f"![{section.title}](../figures/{stem}.png)"
+    lines += [picture, "", f"`{command}` · [table](../figures/{stem}.csv) · {section.about}", ""]
     return "\n".join([*lines, *map(format_found, section.found)])
 
 
-def format_found(found: Found) -> str:
+def format_found(found: Finding) -> str:
     """Return the text of a finding."""
     comment = f" {found.comment}" if found.comment else ""
-    if isinstance(found, Finding):
-        return f"- **{capital(found.statement)}.** {found.measured}{comment}\n"
-    parts = [f"**{capital(found.caption)}.**{comment}", "", findings.markdown(found.table), ""]
+    parts = [f"**{capital(found.caption)}.**{comment}", "", markdown(found.table), ""]
     for words, rules in groupby(found.rules, key=lambda rule: rule.words):
         verdicts = [f"{name_of(rule)}: **{rule(found.table).value}**" for rule in rules]
         parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
     return "\n".join([*parts, ""] if found.rules else parts)
 
 
-def name_of(rule: findings.Rule) -> str:
+def name_of(rule: Rule) -> str:
     """Return the number and the place of the statement of a rule, or its sentence."""
     named = rule.of_paper
     return f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
@@ -216,23 +191,19 @@ def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
     lines = ["## Tables measured again", "", RECHECKED, ""]
     if not records:
         return "\n".join([*lines, "No table has been measured again yet.", ""])
-    table = pd.DataFrame(
-        [
-            {
-                "table": name,
-                "date": record["date"],
-                "cells": record["cells"],
-                "again": record["compared"],
-                "share": f"{record['compared'] / record['cells']:.1%}",
-                "disagreements": len(record["disagreements"]),
-            }
-            for name, record in records.items()
-        ]
-    )
+    counts = {
+        name: {
+            "date": record["date"],
+            "cells": record["cells"],
+            "again": record["compared"],
+            "share": f"{record['compared'] / record['cells']:.1%}",
+            "disagreements": len(record["disagreements"]),
+        }
+        for name, record in records.items()
+    }
+    table = markdown(pd.DataFrame.from_dict(counts, orient="index").rename_axis("table"))
     found = [f"- `{name}`: {sentence}" for name, record in records.items() for sentence in record["disagreements"]]
-    return "\n".join(
-        [*lines, findings.markdown(table), "", *found, ""] if found else [*lines, findings.markdown(table), ""]
-    )
+    return "\n".join([*lines, table, "", *([*found, ""] if found else [])])
 
 
 def capital(text: str) -> str:

@@ -1,8 +1,6 @@
 """Common style of all figures: text width of a journal page, readable in grey scale, PDF and PNG."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
 
 __all__ = [
-    "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "label_lines", "noted", "open_marks", "save",
+    "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "label_lines", "open_marks", "save",
     "whiskers_of", "with_band", "with_intervals",
 ]  # fmt: skip
 STYLE: Any = {
@@ -46,23 +44,8 @@ STYLE: Any = {
 }
 
 
-NOTE = ContextVar("NOTE", default="")
-
-
-@contextmanager
-def noted(text: str) -> Iterator[None]:
-    """Write a note above each figure saved inside the block."""
-    token = NOTE.set(text)
-    try:
-        yield
-    finally:
-        NOTE.reset(token)
-
-
 def save(figure: Figure, stem: Path) -> None:
     """Save a figure as PDF and PNG, without dates: the same table gives the same files."""
-    if NOTE.get():
-        figure.suptitle(NOTE.get(), fontsize=8, color=SECONDARY)
     stem.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(stem.with_suffix(".pdf")) as part:
         figure.savefig(part, metadata={"CreationDate": None, "Creator": None, "Producer": None})

@@ -1,4 +1,4 @@
-"""Tables on disk: written atomically, read with the current column names."""
+"""Tables on disk, written atomically."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,10 @@ DIGITS = 9  # significant digits in a table; few enough to be unaffected by roun
 PROVED = {  # rounding of columns with such a word in their name: certified bounds are rounded outwards
     "lower": ROUND_FLOOR, **dict.fromkeys(("upper", "gap", "value", "objective", "cost"), ROUND_CEILING),
 }  # fmt: skip
-FORMER_NAMES = {"lambda": "lam", "set": "data_set"}
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Return a table; old columns named after Python words are renamed.
+    """Return a table.
 
     Raises
     ------
@@ -30,7 +29,7 @@ def read_table(path: Path) -> pd.DataFrame:
         If the file cannot be read or is not a table.
     """
     try:
-        return pd.read_csv(path, low_memory=False).rename(columns=FORMER_NAMES)
+        return pd.read_csv(path, low_memory=False)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from None
     except ValueError as error:  # from the parser or the decoder of pandas

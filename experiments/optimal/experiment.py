@@ -5,7 +5,7 @@ It fails if two exact methods, or a bound and the objective of any labels, contr
 
 from experiments.harness.command import Experiment
 from experiments.optimal.cells import SETTINGS, cells_of, measure
-from experiments.optimal.claims import check_bounds, claims
+from experiments.optimal.findings import check_bounds, findings
 from experiments.optimal.plot import draw
 
-EXPERIMENT = Experiment("optimal", cells_of, measure, draw, claims, SETTINGS, check=check_bounds)
+EXPERIMENT = Experiment("optimal", cells_of, measure, draw, findings, SETTINGS, check=check_bounds)

@@ -1,7 +1,6 @@
 """Cells of the phase transition (Figure 1): problems, and the measurement of one cell."""
 
 import warnings
-from bisect import bisect_right
 from itertools import product
 from typing import NamedTuple
 
@@ -29,9 +28,6 @@ SMALL_D, SMALL_FACTOR = 20, 3  # up to here the affine transition is relatively 
 INTERIOR, INTERIOR_D = "affine, interior point", 20  # no penalty, solved by an interior point, up to this d and
 INTERIOR_MULTIPLE, INTERIOR_TOL = 2.0, 1e-8  # up to this multiple of d + d(d-1)/4 points: above, the solution is unique
 LARGE_D = 100  # from here on a solve at weight 1/n takes seconds: only every second n, to `LARGE_TOL`
-
-
-PASSES = (2, 6, 12)  # numbers of replications after which Figure 1 is drawn, before the last
 
 
 class Panel(NamedTuple):
@@ -115,11 +111,6 @@ def is_measured(panel: str, n: int, d: int) -> bool:
     if kind == "rotated" and d > MOST_ROTATED:
         return False
     return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
-
-
-def pass_of(cell: Cell) -> int:
-    """Return the pass that measures a cell, by its replication; each figure has about twice the cells of the last."""
-    return bisect_right(PASSES, int(cell["replication"]))
 
 
 def sample_of(grid: str) -> list[Cell]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from experiments.harness.command import Experiment, Oracle
 from experiments.phase_transition.agreement import check_agreement, compare_with_oracle
-from experiments.phase_transition.cells import SETTINGS, cells_of, measure_fast, measure_reference, pass_of, sample_of
+from experiments.phase_transition.cells import SETTINGS, cells_of, measure_fast, measure_reference, sample_of
 from experiments.phase_transition.findings import findings
 from experiments.phase_transition.plot import draw
 
@@ -27,7 +27,6 @@ EXPERIMENT = Experiment(
     findings,
     SETTINGS,
     oracle=Oracle(sample_of, measure_reference, compare_with_oracle),
-    passes=pass_of,
     check=check_agreement,
     options={"solver": {"choices": ("fast", "reference"), "default": "fast"}},
     variant=by_solver,

@@ -107,11 +107,9 @@ def measure(family: str, batch: int) -> Row:
                 row["violations"] += 1
                 which = which or f"{number}: {bound.who}, {bound.kind} by {bound.excess:.1e}"
             worst = max(worst, bound.excess)
-        values = {
-            kind: [b.value for b in bounds if b.who == "low_rank" and b.kind == kind] for kind in ("lower", "upper")
-        }
-        if values["lower"] and values["upper"]:
-            widths.append(values["upper"][0] - values["lower"][0])
+        ends = {bound.kind: bound.value for bound in reversed(bounds) if bound.who == "low_rank"}
+        if len(ends) == 2:
+            widths.append(ends["upper"] - ends["lower"])
     width = float(np.median(widths)) if widths else float("nan")
     return {**row, "worst": float(worst), "median_width": width, "which": which}
 
@@ -152,10 +150,10 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
             )
         if w is None and form == "array" and not has_l1:
             bounds += bounds_of_balance(instance, results["low_rank"].F)
-        best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance)
+        best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance, X)
         # The exact value of any V, and of any labels, is at least the optimum.
         value = min([*values.values(), Decimal(nu), Decimal(1), cost, *([best] if best is not None else [])])
-        least = Least(value, least_cost_without(instance))
+        least = Least(value, least_cost_of_labels(instance, instance.without))
         for name, one in stated.items():
             bounds += lower_bounds(name, one, least)
         bounds += [
@@ -369,16 +367,11 @@ def most_labeled(instance: Instance) -> int:
     return LABELED_WITH_L1 if instance.has_l1 else LABELED
 
 
-def least_cost_of_labels(instance: Instance) -> Decimal | None:
-    """Return the smallest objective over all labels; None if there are too many."""
-    if len(instance.X) > most_labeled(instance):
+def least_cost_of_labels(instance: Instance, X: Array | None) -> Decimal | None:
+    """Return the smallest objective over all labels with the given data; None without data or with too many points."""
+    if X is None or len(X) > most_labeled(instance):
         return None
-    return min(costs_of_labels(instance, all_labels(len(instance.X))))
-
-
-def least_cost_without(instance: Instance) -> Decimal | None:
-    """Return the smallest objective of labels for the data without the directions that may be excluded, if known."""
-    return None if instance.without is None else least_cost_of_labels(instance._replace(X=instance.without))
+    return min(costs_of_labels(instance._replace(X=X), all_labels(len(X))))
 
 
 def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Decimal]:
@@ -388,34 +381,27 @@ def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Deci
         return labels_values(X, nu, a, w, labelings)
     signed = np.zeros(len(a), dtype=bool) if nonnegative is None else nonnegative
     with_pair_penalty = (c > 0.0) | signed
+    others, X, c = ~with_pair_penalty, X[:, with_pair_penalty], c[with_pair_penalty]
+    ridge, signed = a[with_pair_penalty], signed[with_pair_penalty]
     # The best direction in the other columns is exact; in these columns it is searched for in the residual.
     with localcontext() as context:
         context.prec = DIGITS
-        Q, columns, point_weights = (
-            residual_matrix(X[:, ~with_pair_penalty], a[~with_pair_penalty], w),
-            centered(X[:, with_pair_penalty], w),
-            point_weights_of(X, w),
-        )
+        Q = residual_matrix(instance.X[:, others], a[others], w)
+        columns, point_weights = centered(X, w), point_weights_of(X, w)
     values, vectors = np.linalg.eigh(Q.astype(float))
     root = np.sqrt(len(X) * np.maximum(values, 0.0))[:, None] * vectors.T
     points = array_points(root @ columns.astype(float))
     groups = None if groups is None else groups[with_pair_penalty]
-    c_pairs = c[with_pair_penalty]
-    ridge = a[with_pair_penalty]
-    weights = PairPenalty(c_pairs, a=ridge) if groups is None else GroupNorms(c_pairs, groups, a=ridge)
+    weights = PairPenalty(c, a=ridge) if groups is None else GroupNorms(c, groups, a=ridge)
     if nonnegative is not None:
-        weights = SignConstraints(c_pairs, nonnegative=signed[with_pair_penalty], a=ridge)
+        weights = SignConstraints(c, nonnegative=signed, a=ridge)
     costs = []
     for y in labelings:
         found = []
         for labels in (y,) if nonnegative is None else (y, -y):
             v = best_direction(points, root @ (labels - point_weights.astype(float) @ labels), weights)
-            v = np.where(signed[with_pair_penalty], np.maximum(v, 0.0), v)
-            found.append(
-                labels_value(
-                    X[:, with_pair_penalty], nu, a[with_pair_penalty], c[with_pair_penalty], labels, v, w, groups, Q
-                )
-            )
+            v = np.where(signed, np.maximum(v, 0.0), v)
+            found.append(labels_value(X, nu, ridge, c, labels, v, w, groups, Q))
         costs.append(min(found))
     return costs
 

@@ -5,7 +5,7 @@ The real tables are read from packages that pip and apt-get download into build/
 
 from experiments.harness.command import Experiment
 from experiments.wide.cells import SETTINGS, cells_of, measure
-from experiments.wide.claims import claims
+from experiments.wide.findings import findings
 from experiments.wide.plot import draw
 
-EXPERIMENT = Experiment("wide", cells_of, measure, draw, claims, SETTINGS)
+EXPERIMENT = Experiment("wide", cells_of, measure, draw, findings, SETTINGS)

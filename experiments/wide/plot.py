@@ -3,17 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_band
 from experiments.wide.cells import CURVES, KINDS, SHIFT, USUAL, VARIANTS, K
-from experiments.wide.claims import at, by_method
-from experiments.wide.methods import FIXED, METHODS, OWN
+from experiments.wide.findings import at
+from experiments.wide.methods import FIXED, OWN
 
 STYLES = {
     OWN: Style(ACCENT, "-", "o"),
@@ -35,8 +33,7 @@ LEGEND: dict[str, Any] = {"loc": "outside upper center", "ncols": 6, "frameon": 
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the simulated tables, the pairs in a separate figure, and write both tables in Markdown."""
-    write_text(stem.with_suffix(".md"), markdown(table))
+    """Draw the simulated tables, and the pairs in a separate figure."""
     draw_made(table[table["kind"] == "made"], stem)
     pairs = table[table["kind"].isin(KINDS)]
     if len(pairs):
@@ -102,29 +99,3 @@ def draw_pairs(pairs: pd.DataFrame, stem: Path) -> None:
         ax.set(xlabel="adjusted Rand index", ylim=(len(names) - 0.5, -0.5))
         ax.grid(axis="y", lw=0.3, color="0.9")
         figure.legend(**LEGEND)
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """Return the indices on the pairs and the times to a certified gap as tables in Markdown."""
-    parts = []
-    for kind in KINDS:
-        rows = table[table["kind"] == kind]
-        if len(rows):
-            wide = by_method(rows, "index")
-            wide = wide[[name for name in METHODS if name in wide]]
-            wide.loc["*median*"], wide.loc["*mean*"] = wide.median(), wide.mean()
-            parts.append(format_markdown(f"{kind} pairs", wide, "{:.2f}"))
-    timed = table[table["kind"] == "time"]
-    seconds = timed.pivot_table(index=["method", "n", "d"], columns="lam", values="seconds", sort=False)
-    seconds.index = pd.Index([f"{method}, {n:.0f} x {d:.0f}" for method, n, d in seconds.index])
-    seconds.columns = pd.Index([f"lambda {lam:g}" for lam in seconds.columns])
-    return "\n".join([*parts, format_markdown("time to the gap, or until stopped (s)", seconds, "{:.3g}")])
-
-
-def format_markdown(title: str, table: pd.DataFrame, number: str) -> str:
-    """Return a table in Markdown."""
-    lines = [f"| {title} | {' | '.join(map(str, table.columns))} |", f"|---|{'---|' * len(table.columns)}"]
-    for name, row in zip(table.index, table.to_numpy(float), strict=True):
-        values = [number.format(value).replace("-0.00", "0.00") if np.isfinite(value) else "-" for value in row]
-        lines.append(f"| {name} | {' | '.join(values)} |")
-    return "\n".join([*lines, ""])

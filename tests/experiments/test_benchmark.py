@@ -8,7 +8,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.machine.processes import OutOfTimeError, WorkerDiedError
 from experiments import methods, problems
 from experiments.benchmark import cells, plot, table
-from experiments.benchmark.claims import check_brackets, claims
+from experiments.benchmark.findings import ahead, check_brackets, findings, reached
 from experiments.methods import as_semidefinite, solve_max_cut
 
 SMALL = problems.SMOKE[0]
@@ -138,13 +138,6 @@ def test_a_method_that_is_not_installed_is_a_row_that_names_its_package(monkeypa
     assert check_brackets(found).passed
 
 
-def test_the_table_says_what_each_other_package_needs():
-    assert set(table.NEEDS) == {name for name, method in methods.METHODS.items() if method.package}
-    for name, text in table.NEEDS.items():
-        assert f"`{methods.METHODS[name].package}`" in text
-        assert (text in table.markdown(TABLE)) is (name in set(TABLE["method"]))
-
-
 def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan), upper=1.0):
     return cells.Answer(seconds, dc.Bracket(upper * (1.0 - gap), upper), status, reached, None)  # not certified
 
@@ -265,5 +258,13 @@ def test_times_limits_and_failures_have_their_words():
 def test_the_figure_and_the_tables_are_written_from_the_table_alone(tmp_path):
     plot.draw(TABLE, tmp_path / "benchmark")
     assert {path.name for path in tmp_path.iterdir()} == {f"benchmark.{kind}" for kind in ("md", "pdf", "png")}
-    for claim in claims(TABLE):
-        assert "nan" not in claim.measured
+
+
+def test_methods_are_counted_where_they_were_run_and_compared_where_both_solve():
+    assert reached(TABLE).loc["low_rank", ["run", "to 0.01", "to 0.0001"]].tolist() == [1, 1, 1]
+    assert reached(TABLE).loc["CVXPY + SCS", ["run", "to 0.01"]].tolist() == [0, 0]
+    slower = row_of("accelerated FISTA", **{"time_to_1e-2": 0.8, "time_to_1e-4": np.nan})
+    found = ahead(cells.confirm(pd.DataFrame([row_of(), slower])))
+    assert found.loc[("accelerated FISTA", 0.01), ["both", "median"]].tolist() == [1, pytest.approx(4.0)]
+    assert found.loc[("accelerated FISTA", 1e-4), ["both", "only `low_rank`"]].tolist() == [0, 1]
+    assert len(findings(TABLE)) == 2

@@ -1,4 +1,4 @@
-"""The command shared by all experiments: measure, write, draw, check, and print the claims at the end."""
+"""The command shared by all experiments: measure, write, draw, check, and print the findings at the end."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.harness.claims import Finding
 from experiments.harness.command import Experiment, Oracle, Outcome, run
+from experiments.harness.findings import Finding, one_row
 from experiments.harness.tables import read_table
 
 
@@ -27,8 +27,8 @@ def draw(table, stem):
     stem.with_suffix(".png").write_text(f"{len(table)} points")
 
 
-def claims(table):
-    return [Finding("the value doubles lambda", f"{table['value'].max():g} at most.")]
+def findings(table):
+    return [Finding("The value doubles lambda", one_row(largest=table["value"].max()))]
 
 
 def compare(table, oracle):
@@ -39,17 +39,17 @@ def check(agreement):
     return Outcome(f"largest difference {agreement['difference'].max():g}", bool((agreement["difference"] == 0).all()))
 
 
-EXPERIMENT = Experiment("toy", cells, measure, draw, claims)
+EXPERIMENT = Experiment("toy", cells, measure, draw, findings)
 
 
 pytestmark = pytest.mark.usefixtures("folder")
 
 
-def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with_the_claims(here, tmp_path, capsys):
+def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with_the_findings(here, tmp_path, capsys):
     for grid, folder, largest in (("full", "figures", "0.6"), ("smoke", "build", "0.2")):
         assert run(EXPERIMENT, None, ["--grid", grid]) == 0
-        *_, claim, last = capsys.readouterr().out.splitlines()
-        assert claim == f"[beyond the paper] the value doubles lambda -- {largest} at most."
+        *_, number, _, last = capsys.readouterr().out.splitlines()
+        assert number.strip() == largest
         assert last == f"wrote {folder}/toy.csv, .pdf and .png"
         assert list(read_table(tmp_path / folder / "toy.csv").columns) == ["lam", "value"]
         assert not list((tmp_path / "build").glob("*.log"))

@@ -1,7 +1,5 @@
 """The experiment on certified optimal labels: its rivals compared, its cells, and rules that can fail."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +7,7 @@ import pytest
 import diffrac_cvx as dc
 from experiments import answer
 from experiments.harness.command import run
-from experiments.harness.tables import read_table
-from experiments.optimal import cells, claims, instances, rivals
+from experiments.optimal import cells, findings, instances, rivals
 from experiments.optimal.experiment import EXPERIMENT
 
 
@@ -83,7 +80,7 @@ def test_a_recorder_ends_a_search_and_knows_the_gap_at_any_time():
 
 
 @pytest.mark.slow
-def test_the_smoke_grid_gives_a_table_a_figure_and_claims(tmp_path, monkeypatch, capsys):
+def test_the_smoke_grid_gives_a_table_a_figure_and_findings(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
     (tmp_path / "out").mkdir()
@@ -91,70 +88,60 @@ def test_the_smoke_grid_gives_a_table_a_figure_and_claims(tmp_path, monkeypatch,
     assert run(EXPERIMENT, "", ["--grid", "smoke", "--draw-only", "--out", str(tmp_path / "out")]) == 0
     assert "0 contradictions" in capsys.readouterr().out
     assert (tmp_path / "out" / "optimal.png").stat().st_size > 10_000
-    found = claims.claims(read_table(tmp_path / "out" / "optimal.csv"))
-    assert all(re.search(r"\d", one.measured) for one in found)
     assert set(table["solved"]) == {1}
     assert (table["above restarts"] >= -1e-9).all()
 
 
-# The rules: every answer on a constructed table
+# The findings on constructed tables
 
 
 def made(right=40, **columns):
-    """Forty solved instances; a column given as a pair has the first value in `right` rows, the second elsewhere."""
+    """Forty instances; a column given as a pair has the first value in `right` rows, the second elsewhere."""
     usual = {
         "part": "planted", "ridge": 0.0, "noise": 0.3, "points": 30, "columns": 3, "limit": 15.0, "solved": 1,
-        "lower": 0.1, "upper": 0.1, "gap": 0.0, "root_gap": 0.01, "nodes": 9, "seconds": 1.0, "above restarts": 0.0,
-        "runs that reach": 0.5, "above kmeans_centered": 0.0, "above rounding, then alternation": 0.0,
-        "above true classes": 0.0, "error of optimum": 0.1, "error of rounding": 0.1, "error of k-means": 0.3,
-        "cost of program": 0.1, "lower of program": 0.1,
+        "lower": 0.1, "upper": 0.1, "gap": 0.0, "root_gap": 0.01, "hardness": 0.1, "nodes": 9, "seconds": 1.0,
+        "seconds of the tree": 2.0, "gap of the tree": 0.1, "above restarts": 0.0, "runs that reach": 0.5,
+        "above kmeans_centered": 0.0, "above rounding, then alternation": 0.0, "error of optimum": 0.1,
+        "error of rounding": 0.1, "error of k-means": 0.3, "cost of program": 0.1, "lower of program": 0.1,
+        "seconds of program": 20.0, "seconds of directions": 2.0,
     }  # fmt: skip
     first = np.arange(40) < right
     entries = {name: np.where(first, *value) if isinstance(value, tuple) else value for name, value in columns.items()}
     return pd.DataFrame({**usual, **entries}, index=range(40))
 
 
-PROGRAM, DIRECTIONS, ROUNDED = "seconds of program", "seconds of directions", "above kmeans_centered"
-TRUE = "error of rounding"
+PROGRAM = "seconds of program"
 
 
 @pytest.mark.parametrize(
-    ("rule", "table", "word"),
+    ("counted", "row", "columns", "share"),
     [
-        (claims.small_root, made(), "agrees"),
-        (claims.small_root, made(34, solved=(1, 0)), "partly agrees"),
-        (claims.small_root, made(20, solved=(1, 0)), "differs"),
-        (claims.small_root, made(root_gap=0.2), "not tested"),
-        (claims.program, made(**{PROGRAM: 20.0}), "agrees"),
-        (claims.program, made(**{PROGRAM: 2.0}), "differs"),
-        (claims.program, made(**{PROGRAM: 2.0, "lower of program": 0.0}), "agrees"),
-        (claims.program, made(points=10, **{PROGRAM: 20.0}), "not tested"),
-        (claims.directions, made(**{DIRECTIONS: 2.0}), "agrees"),
-        (claims.directions, made(24, **{DIRECTIONS: (2.0, 0.5)}), "partly agrees"),
-        (claims.directions, made(**{DIRECTIONS: 0.5}), "differs"),
-        (claims.initializations, made(), "agrees"),
-        (claims.initializations, made(34, **{"above restarts": (0.0, 0.1)}), "partly agrees"),
-        (claims.initializations, made(10, **{"above restarts": (0.0, 0.1)}), "differs"),
-        (claims.roundings, made(), "agrees"),
-        (claims.roundings, made(22, **{ROUNDED: (0.0, 0.1)}), "partly agrees"),
-        (claims.roundings, made(10, **{ROUNDED: (0.0, 0.1)}), "differs"),
-        (claims.improved, made(), "agrees"),
-        (claims.improved, made(10, **{"above rounding, then alternation": (0.0, 0.1)}), "differs"),
-        (claims.nearer, made(part="real", **{TRUE: 0.2}), "agrees"),
-        (claims.nearer, made(20, part="real", **{TRUE: (0.2, 0.05)}), "partly agrees"),
-        (claims.nearer, made(part="real", **{TRUE: 0.05}), "differs"),
-        (claims.nearer, made(**{TRUE: 0.2}), "not tested"),
+        (findings.by_difficulty, findings.NEAR, {"solved": (1, 0)}, (40, 0.75)),
+        (findings.by_difficulty, findings.FAR, {"root_gap": (0.2, 0.01)}, (30, 1.0)),
+        (findings.by_difficulty, findings.LITTLE, {"hardness": (0.1, 0.5)}, (30, 1.0)),
+        (findings.exact_methods, findings.ONE_OF_TWO, {"gap of the tree": (0.0, 0.1)}, (10, 1.0)),
+        (findings.exact_methods, findings.TEN_TIMES, {PROGRAM: (20.0, 2.0)}, (40, 0.75)),
+        (findings.exact_methods, findings.TEN_TIMES, {PROGRAM: 2.0, "lower of program": (0.0, 0.1)}, (40, 0.75)),
+        (findings.exact_methods, findings.TEN_TIMES, {"points": (30, 10)}, (30, 1.0)),
+        (findings.exact_methods, findings.ENUMERATED, {"seconds of directions": (2.0, 0.5)}, (40, 0.75)),
+        (findings.heuristics, findings.RESTARTED, {"above restarts": (0.0, 0.1)}, (40, 0.75)),
+        (findings.heuristics, findings.ROUNDED, {"above kmeans_centered": (0.0, 0.1)}, (40, 0.75)),
+        (findings.nearer, "real", {"part": "real", "error of rounding": (0.2, 0.05)}, (40, 0.75)),
+        (findings.nearer, "real", {"part": ("real", "planted"), "error of rounding": 0.2}, (30, 1.0)),
     ],
-)
-def test_a_rule_gives_each_of_its_answers(rule, table, word):
-    assert rule(table).comment.endswith(f"Verdict: {word}.")
+)  # fmt: skip
+def test_a_share_is_that_of_the_instances_of_its_kind(counted, row, columns, share):
+    found = counted(made(30, **columns)).loc[row]
+    assert (found["instances"], found["share"].value) == share
 
 
 def test_what_is_left_of_the_gap_is_that_of_the_instances_that_are_not_solved():
-    left = claims.remaining(made(30, solved=(1, 0), gap=(0.0, 0.004), **{"above restarts": -0.01}))
-    assert left.measured.startswith("40 % in the median of 10 instances")
-    assert left.measured.endswith("on 10 of them.")
-    assert "0 instances" in claims.remaining(made()).measured
+    table = made(30, solved=(1, 0), gap=(0.0, 0.004), **{"above restarts": -0.01})
+    left = findings.remaining(table[table["solved"] == 0]).iloc[0]
+    assert (left["instances"], left["median"]) == (10, 0.4)
+    assert left["alternation finds a lower objective on"] == 10
+    captions = [[one.caption for one in findings.findings(found)] for found in (made(), table)]
+    assert len(captions[1]) == len(captions[0]) + 1
 
 
 @pytest.mark.parametrize(
@@ -166,10 +153,10 @@ def test_what_is_left_of_the_gap_is_that_of_the_instances_that_are_not_solved():
     ],
 )
 def test_a_contradiction_fails_the_command(columns, says):
-    outcome = claims.check_bounds(made(**columns).head(1))
+    outcome = findings.check_bounds(made(**columns).head(1))
     assert not outcome.passed
     assert says in outcome.text
-    assert claims.check_bounds(made()).passed
+    assert findings.check_bounds(made()).passed
 
 
 def test_the_table_of_the_readme_names_the_proved_optimum_of_two_clusters(monkeypatch):

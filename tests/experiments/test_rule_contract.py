@@ -8,7 +8,8 @@ from rules import AGREES, DIFFERS, PARTLY
 from experiments.harness.reproduction import EXPERIMENTS, findings_of
 from experiments.harness.statements import BY_NAME
 
-RULES = {rule.statement: (stem, rule) for stem in EXPERIMENTS for rule in getattr(findings_of(stem), "RULES", ())}
+WITH_RULES = (*EXPERIMENTS, "benchmark")
+RULES = {rule.statement: (stem, rule) for stem in WITH_RULES for rule in getattr(findings_of(stem), "RULES", ())}
 
 
 def tables_of(statement):
@@ -34,7 +35,7 @@ def test_the_words_of_a_rule_name_its_outcomes(statement):
     assert statement in BY_NAME or " " in statement
 
 
-@pytest.mark.parametrize("stem", EXPERIMENTS)
+@pytest.mark.parametrize("stem", WITH_RULES)
 def test_every_rule_of_an_experiment_is_tested_once(stem):
     rules = [rule.statement for rule in getattr(findings_of(stem), "RULES", ())]
     assert len(set(rules)) == len(rules)

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,8 +11,7 @@ import pytest
 from toy import Here
 
 import experiments.harness.sweep as runner
-from experiments.harness.log import SweepError, open_log
-from experiments.harness.sweep import sweep
+from experiments.harness.sweep import Log, sweep
 from experiments.harness.tables import read_table, write_table
 
 CELLS = [{"n": n, "replication": r} for n in (3, 1, 2) for r in range(2)]
@@ -48,19 +45,8 @@ def fail(n: int, replication: int) -> dict:
     return measure(n, replication)
 
 
-def dawdle(n: int, replication: int) -> dict:
-    time.sleep(0.3 if (n, replication) != (2, 1) else 30)
-    return measure(n, replication)
-
-
-def run(path, function=measure, jobs=1, settings=None, **limits):
-    with open_log(path, settings or {}) as log:
-        return sweep(CELLS, function, log, jobs=jobs, title="test", **limits)
-
-
-def rows_in(path, settings=None):
-    with open_log(path, settings or {}) as log:
-        return log.rows
+def run(path, function=measure, jobs=1, **limits):
+    return sweep(CELLS, function, Log(path), jobs=jobs, title="test", **limits)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -74,7 +60,7 @@ def test_a_stopped_sweep_measures_only_what_is_missing(tmp_path, monkeypatch):
         run(log, refuse)
     assert "in the cell {'n': 1" in caught.value.__notes__[0]
     assert "in refuse" in caught.value.__notes__[0], "where in the other process"
-    done = rows_in(log)
+    done = Log(log).rows
     assert 0 < len(done) < len(CELLS)
     log.write_text(log.read_text() + '["half a li')  # killed while writing
     monkeypatch.setenv("NOTED", str(tmp_path / "noted"))
@@ -91,42 +77,6 @@ def test_a_cell_whose_process_fails_is_a_row_with_a_reason(tmp_path):
         assert table["reason"][i].startswith(reason)
     assert list(table["value"].drop(list(reasons))) == [VALUES[i] for i in range(6) if i not in reasons]
     assert table["reason"].drop(list(reasons)).isna().all()
-
-
-@pytest.mark.slow
-def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path, here):
-    code = (
-        f"import sys; from pathlib import Path; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from test_sweep import dawdle, run\n"
-        "if __name__ == '__main__': run(Path(sys.argv[1]), dawdle, jobs=2)\n"
-    )
-    script, log = tmp_path / "script.py", tmp_path / "log"
-    script.write_text(code)
-    environment = {**os.environ, "PYTHONPATH": "."}
-    child = subprocess.Popen(
-        [sys.executable, script, log], env=environment, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's background ignores it
-    )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and (not log.exists() or len(log.read_text().splitlines()) < 4):
-        time.sleep(0.1)
-    child.send_signal(signal.SIGINT)
-    assert "KeyboardInterrupt" in child.communicate(timeout=20)[1]
-    assert 3 <= len(rows_in(log)) < len(CELLS)
-    assert list(run(log)["value"]) == VALUES
-
-
-def test_a_log_of_other_settings_is_neither_continued_nor_lost(tmp_path, here):
-    log = tmp_path / "log"
-    run(log, settings={"tol": 1})
-    with pytest.raises(SweepError, match=r"rows of other settings\. Delete it"):
-        run(log, settings={"tol": 2})
-    assert len(rows_in(log, {"tol": 1})) == len(CELLS)
-
-
-def test_a_table_with_the_columns_of_older_ones_is_read_by_todays_names(tmp_path):
-    (tmp_path / "old.csv").write_text("set,lambda,n\nheart,0.1,270\n")
-    assert list(read_table(tmp_path / "old.csv").columns) == ["data_set", "lam", "n"]
 
 
 def test_a_table_comes_back_as_it_was_written(tmp_path):

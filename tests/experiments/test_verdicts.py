@@ -5,13 +5,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from rules import AGREES, DIFFERS, NOT_COMPARABLE, NOT_TESTED, PARTLY
 
 from experiments.harness import reproduction
 from experiments.harness.boundary import crossing, find_boundary, fit_power
-from experiments.harness.claims import Finding, format_claims, judge
-from experiments.harness.findings import Finding as TableFinding
-from experiments.harness.findings import Rule, one_row
+from experiments.harness.findings import Finding, Rule, describe, one_row
 from experiments.harness.intervals import Interval, interval_of, mean_of, median_of, proportion_of
 
 # Intervals
@@ -138,17 +135,7 @@ def test_no_statement_is_judged_twice(sections):
 
 
 def test_words_on_the_terminal():
-    table = one_row(share=0.75)
     rule = Rule("nu-range", "agrees if all", lambda t: False, lambda t: t["share"].iloc[0] > 0.5)
-    text = format_claims([TableFinding("Share", table, [rule]), Finding("something else", "1 of 2.")])
+    text = describe(Finding("Share", one_row(share=0.75), [rule]))
     assert "0.75" in text
     assert "[partly agrees] 2.3: nu in [0, 1]" in text
-    assert "[beyond the paper] something else -- 1 of 2." in text
-
-
-def test_a_rule_says_each_answer():
-    assert judge(True) is AGREES
-    assert judge(False, True) is PARTLY
-    assert judge(False) is DIFFERS
-    assert judge(True, comparable=False) is NOT_COMPARABLE
-    assert judge(True, tested=False, comparable=False) is NOT_TESTED

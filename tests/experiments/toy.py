@@ -9,9 +9,9 @@ import numpy as np
 
 from diffrac_cvx.machine.processes import CallResult
 from diffrac_cvx.machine.writing import write_text
-from experiments.harness.claims import Finding
 from experiments.harness.command import Experiment
-from experiments.harness.log import read_line
+from experiments.harness.findings import Finding, one_row
+from experiments.harness.sweep import read_line
 
 TEXTS = ("naïve", "=1+1", 'a, "b"\nc', "κ", "-0.5", "")
 COUNT = 24
@@ -52,11 +52,11 @@ def draw(table, stem):
     write_text(stem.with_suffix(".png"), table.drop(columns="seconds").to_csv())
 
 
-def claims(table):
-    return [Finding("there are values", f"{len(table)} of them.")]
+def findings(table):
+    return [Finding("Values", one_row(values=len(table)))]
 
 
-EXPERIMENT = Experiment("toy", cells, measure, draw, claims, {"tol": 1})
+EXPERIMENT = Experiment("toy", cells, measure, draw, findings, {"tol": 1})
 
 
 class Here:
@@ -88,9 +88,9 @@ def table_is(expected):
 
 
 def logged():
-    """Return the keys of the complete lines in the log, read without its lock."""
-    lines = [line for path in Path("build").glob("toy_full_*.log") for line in path.read_bytes().split(b"\n")[1:-1]]
-    return {read_line(line)[0] for line in lines}
+    """Return the keys of the complete lines in the log."""
+    lines = [line for path in Path("build").glob("toy_full_*.log") for line in path.read_bytes().split(b"\n")[:-1]]
+    return {read_line(line)[0] for line in lines if line}
 
 
 def noted():

@@ -16,8 +16,8 @@ from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from experiments.stress import cells as stress_cells
 from experiments.stress.cells import ROUNDED, check_instance, measure
-from experiments.stress.claims import check_bounds
 from experiments.stress.exact import best_labels_value, direction_value, labels_value
+from experiments.stress.experiment import check_bounds
 from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, make_instance
 
 

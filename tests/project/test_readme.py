@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 
 import diffrac_cvx as dc
 from diffrac_cvx.problem.formatting import format_ends
-from experiments.benchmark.claims import SHOWN, passage
+from experiments.benchmark.findings import SHOWN, passage
 from experiments.problems import INSTANCES, NOISE, SPARSITY, timed_data_of
 from experiments.readme import FIGURES, PASSAGES, with_passage, with_passages
 from experiments.structure.findings import CLEAR

@@ -1,0 +1,112 @@
+"""Findings of the benchmark, the passage of the README, and a check that all certified bounds are consistent."""
+
+import pandas as pd
+
+from diffrac_cvx.problem.formatting import format_ends
+from experiments.benchmark.cells import FAILED, TIMES
+from experiments.benchmark.table import pivot, reason_of, seconds_text
+from experiments.harness.command import Outcome
+from experiments.harness.findings import Finding, Rule
+from experiments.methods import GOALS, METHODS
+
+CVXPY = [name for name in METHODS if name.startswith("CVXPY")]
+OURS, ONE_OF_CVXPY = "low_rank", "the faster of CVXPY's solvers"
+SHOWN = ("breast_cancer 683 x 10, 0.01", "planted 10000 x 50, 0.001")  # in the README: their labels are recovered
+SLACK = 1e-8  # for rounding errors of the solvers and the digits of the table
+
+FASTEST = Rule(
+    "`low_rank` is the fastest method to a certified gap",
+    "agrees if on every instance that another method solves too that method takes at least as long, in part if so in the median",
+    lambda t: (t["smallest"].dropna() >= 1.0).all(),
+    lambda t: (t["median"].dropna() >= 1.0).all(),
+    tested=lambda t: t["both"].sum() > 0,
+)
+RULES = (FASTEST,)
+
+
+def findings(table: pd.DataFrame) -> list[Finding]:
+    """Return what each method solves, and its time relative to that of `low_rank`; the paper has no such table."""
+    return [
+        Finding(
+            "Instances run and solved to a certified relative gap, and the largest n and d of these", reached(table)
+        ),
+        Finding("Time of other methods over that of `low_rank`, on instances that both solve", ahead(table), [FASTEST]),
+    ]
+
+
+def reached(table: pd.DataFrame) -> pd.DataFrame:
+    """Return, for each method, the instances on which it was run, those solved to each goal, and the largest of these."""
+    found = {}
+    for method, rows in table.groupby("method", sort=False):
+        run = sum(not reason_of(row).startswith("not run") for _, row in rows.iterrows())
+        solved = {f"to {goal:g}": rows[column].notna().sum() for goal, column in zip(GOALS, TIMES, strict=True)}
+        largest = {f"largest {size}": rows.loc[rows[TIMES[0]].notna(), size].max() for size in ("n", "d")}
+        found[method] = {"run": run, **solved, **largest}
+    return pd.DataFrame.from_dict(found, orient="index").rename_axis("method")
+
+
+def ahead(table: pd.DataFrame) -> pd.DataFrame:
+    """Return quantiles of the ratio of times, for each other method and goal; CVXPY's solvers count as one."""
+    others = {name: [name] for name in METHODS if name not in (OURS, *CVXPY)} | {ONE_OF_CVXPY: CVXPY}
+    found = []
+    for goal, column in zip(GOALS, TIMES, strict=True):
+        times = table.pivot_table(index="instance", columns="method", values=column, dropna=False)
+        ours = times.reindex(columns=[OURS])[OURS]
+        for name, methods in others.items():
+            asked = times.index.isin(table.loc[table["method"].isin(methods), "instance"])
+            theirs = times.reindex(columns=methods).min(axis=1)
+            ratio = (theirs / ours).dropna()
+            row = {"method": name, "to": goal, "both": len(ratio), "median": ratio.median(), "smallest": ratio.min()}
+            alone = int((ours.notna() & theirs.isna() & asked).sum())
+            found.append({**row, "largest": ratio.max(), "only `low_rank`": alone, "asked": asked.any()})
+    rows = pd.DataFrame(found)
+    return rows[rows.pop("asked")].set_index(["method", "to"])
+
+
+def passage(table: pd.DataFrame) -> str:
+    """Return the times on two instances whose labels are recovered, and a summary of all instances."""
+    goals = [f"{goal:g}" for goal in GOALS]
+    caption = f"Seconds to a certified relative gap, (upper - lower) / upper, of {'; to '.join(goals)}"
+    shown = pivot(table[table["instance"].isin(SHOWN)], seconds_text).markdown()
+    columns = [f"to {goal}" for goal in goals]
+    solved = "; ".join(
+        f"{method} {' and '.join(f'{row[column]:.0f}' for column in columns)} of the {row['run']:.0f} that were run"
+        for method, row in reached(table).iterrows()
+    )
+    ratios = "; ".join(
+        f"to {goal:g}, both succeed on {row['both']:.0f} instances, median {row['median']:.3g} ({row['smallest']:.3g} to "
+        f"{row['largest']:.3g}), only `low_rank` on {row['only `low_rank`']:.0f}"
+        for goal, row in ahead(table).loc[ONE_OF_CVXPY].iterrows()
+    )
+    limits = "(`>`: not within this limit; `no`: the method stopped without reaching it)"
+    return (
+        f"{caption} {limits}; below, all {table['instance'].nunique()} instances:\n\n{shown}\n\n"
+        f"- Instances solved to a certified relative gap of {' and to '.join(goals)}: {solved}.\n"
+        f"- Ratio of the time of {ONE_OF_CVXPY} to that of `low_rank`: {ratios}.\n"
+    )
+
+
+def check_brackets(table: pd.DataFrame) -> Outcome:
+    """Count the certified bounds, and check that those of one instance are consistent: otherwise one is wrong."""
+    lines, count = [], 0
+    for name, rows in table.groupby("instance", sort=False):
+        uppers = rows.set_index("method")[["own_upper", "judged_upper"]].stack()
+        lowers = rows.set_index("method")[["own_lower", "judged_lower"]].stack()
+        count += len(lowers)
+        if len(lowers) and lowers.max() > uppers.min() + SLACK:
+            lower, upper = format_ends(lowers.max(), uppers.min())
+            lines.append(
+                f"CONFLICT on {name}: {' '.join(lowers.idxmax())} is {lower}, {' '.join(uppers.idxmin())} is {upper}"
+            )
+    words = "some contradict each other" if lines else "all are consistent"
+    lines += [f"{method} is not run on {larger}, but solves {smaller}" for method, larger, smaller in mistaken(table)]
+    judged = int(table["judged_upper"].notna().sum())
+    first = f"{count} brackets, {judged} by the judge, on {table['instance'].nunique()} instances: {words}"
+    return Outcome("\n".join([first, *lines]), not lines)
+
+
+def mistaken(table: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Return runs skipped because of a failure on a smaller instance that did not fail: method and both instances."""
+    times = table.set_index(["method", "instance"])[TIMES[0]]
+    skipped = ((method, larger, smaller) for (method, larger), smaller in FAILED.items() if (method, larger) in times)
+    return [entry for entry in skipped if times.get((entry[0], entry[2]), default=0.0) >= 0.0]

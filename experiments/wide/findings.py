@@ -1,0 +1,263 @@
+"""Findings on wide tables; every rule was written before the experiment was run.
+
+The paper makes no statement on such tables.  A rule agrees in part if a weaker condition holds.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from diffrac_cvx.problem.formatting import format_upper
+from experiments.harness.findings import Finding, Rule, one_row
+from experiments.harness.intervals import Interval, bootstrap, mean_of
+from experiments.wide.cells import DRAWS, SHIFT, SHIFTS, USUAL, VARIANTS, D, K, N
+from experiments.wide.methods import FIXED, GOAL, OWN, RIDGE, RIVALS, SELECTING
+from experiments.wide.sources import MOST_COLUMNS
+
+TITLE = "Wide tables"
+ABOUT = (
+    f"Simulated tables of {N} rows and {D} columns, a few of which differ in their means ({DRAWS} replications, the "
+    "same for all methods), and pairs of classes of real tables, standardised. Adjusted Rand index (0: chance level). "
+    "The rules were written before the experiment was run; the held-out pairs were drawn beforehand. The relaxation "
+    f"has ridge {RIDGE:g}. Intervals are for the mean over replications."
+)
+CLEAR, NEAR, CHANCE, FOUND = 0.2, 0.05, 0.1, 0.8
+LATEST = 30.0  # seconds
+GAIN, GAIN_TUNED = "gain over it", "gain over it, tuned"  # of the relaxation
+
+BETTER = Rule(
+    f"with {K} of {D} columns and common factors, the relaxation is clearly better than every rival",
+    f"agrees if the interval of the mean gain over every rival is above {CLEAR:g}, in part if it is above 0",
+    lambda t: all(gain.low > CLEAR for gain in t[GAIN].dropna()),
+    lambda t: all(gain.low > 0.0 for gain in t[GAIN].dropna()),
+)
+BETTER_TUNED = Rule(
+    f"with {K} of {D} columns and common factors, it is better than every rival tuned by the true labels",
+    "agrees if the interval of the mean gain over every tuned rival is above 0, in part if the mean gain is",
+    lambda t: all(gain.low > 0.0 for gain in t[GAIN_TUNED].dropna()),
+    lambda t: all(gain.value > 0.0 for gain in t[GAIN_TUNED].dropna()),
+)
+INDEPENDENT = Rule(
+    "with independent columns, the relaxation is close to the best rival",
+    f"agrees if its mean is at no shift more than {CHANCE:g} below that of the best rival, in part if so at half of the shifts",
+    lambda t: (t["below"] <= CHANCE).all(),
+    lambda t: (t["below"] <= CHANCE).mean() >= 0.5,
+)
+TOO_WEAK = Rule(
+    f"no method finds clusters at a shift of {SHIFTS[0]:g} in {K} columns or fewer",
+    f"agrees if no mean index is above {CHANCE:g}, in part if none is above {CLEAR:g}",
+    lambda t: (t["largest mean"] <= CHANCE).all(),
+    lambda t: (t["largest mean"] <= CLEAR).all(),
+)
+IN_VARIANTS = Rule(
+    "it stays clearly better with unequal clusters, heavy tails, blocks and more columns",
+    f"agrees if in every variant the interval of the mean gain over every rival is above {CLEAR:g}, in part if so in half of them",
+    lambda t: (t["gain"].map(lambda gain: gain.low) > CLEAR).all(),
+    lambda t: (t["gain"].map(lambda gain: gain.low) > CLEAR).mean() >= 0.5,
+)
+COLUMNS = Rule(
+    "the most important columns of the relaxation are those that differ",
+    f"agrees if it has {FOUND:g} of them among as many most important columns, and by the intervals more than every rival that selects "
+    "columns, in part if one of the two holds",
+    lambda t: finds_most(t) and finds_more(t),
+    lambda t: finds_most(t) or finds_more(t),
+)
+SUGGESTED = Rule(
+    "the suggested weight is close to the best fixed weight",
+    f"agrees if the interval of the mean gain of the best fixed weight, chosen by the labels, is below {CHANCE:g}, in part if the mean is",
+    lambda t: t["gain of the best fixed weight"].iloc[0].high <= CHANCE,
+    lambda t: t["gain of the best fixed weight"].iloc[0].value <= CHANCE,
+)
+ON_PAIRS = {
+    kind: Rule(
+        f"on {kind} pairs of classes, the relaxation is at least as good as every rival",
+        f"agrees if its median is at most {NEAR:g} below that of k-means and its mean is not below that of a rival, in part if one of the "
+        "two holds",
+        lambda t: near_kmeans(t) and best_mean(t),
+        lambda t: near_kmeans(t) or best_mean(t),
+    )
+    for kind in ("design", "held-out")
+}
+IN_TIME = Rule(
+    f"`low_rank` certifies a relative gap of {GOAL:g} within {LATEST:g} seconds",
+    "agrees if it does on every table, in part if on half of them",
+    lambda t: in_time(t).all(),
+    lambda t: in_time(t).mean() >= 0.5,
+)
+RULES = (BETTER, BETTER_TUNED, INDEPENDENT, TOO_WEAK, IN_VARIANTS, COLUMNS, SUGGESTED, *ON_PAIRS.values(), IN_TIME)
+
+
+def finds_most(found: pd.DataFrame) -> bool:
+    """Return whether most columns that differ are among the most important ones of the relaxation."""
+    return bool(found.loc[OWN, "top"] >= FOUND)
+
+
+def finds_more(found: pd.DataFrame) -> bool:
+    """Return whether the relaxation has more of them than every rival, by the intervals."""
+    return all(gain.low > 0.0 for gain in found[GAIN].dropna())
+
+
+def near_kmeans(pairs: pd.DataFrame) -> bool:
+    """Return whether the median of the relaxation is at most slightly below that of k-means."""
+    return bool(pairs.loc["k-means", "median gain over it"].value >= -NEAR)
+
+
+def best_mean(pairs: pd.DataFrame) -> bool:
+    """Return whether no rival has a higher mean."""
+    return bool(pairs.loc[OWN, "mean"] >= pairs.loc[pairs.index.isin(RIVALS), "mean"].max())
+
+
+def in_time(times: pd.DataFrame) -> "pd.Series[bool]":
+    """Return the tables on which `low_rank` certifies the gap in time."""
+    ours = times[times["method"] == "low_rank"]
+    return (ours["met"] == "yes") & (ours["seconds"] <= LATEST)
+
+
+def findings(table: pd.DataFrame) -> list[Finding]:
+    """Return the findings, except those without rows in the table."""
+    kinds = {kind: table[table["kind"] == kind] for kind in ("made", *ON_PAIRS, "time")}
+    made = kinds["made"]
+    usual, setting = at(made), f"{K} of {D} columns, common factors, shift {SHIFT:g}"
+    varied = made if any(len(at(made, **change)) for change in VARIANTS.values()) else usual[:0]
+    fixed = made if {OWN, *FIXED} <= set(made["method"]) else usual[:0]
+    parts: list[tuple[str, Callable[[pd.DataFrame], pd.DataFrame], pd.DataFrame, list[Rule]]] = [
+        (f"{setting}: mean index, and mean gain of the relaxation", compared, usual, [BETTER, BETTER_TUNED]),
+        (
+            f"{K} of {D} independent columns: mean index of the relaxation and of the best rival",
+            with_best_rival, at(made, noise="independent", shift=SHIFTS), [INDEPENDENT],
+        ),
+        (
+            f"Shift {SHIFTS[0]:g}, {K} columns or fewer: the largest mean index of a method",
+            largest_means, made[(made["shift"] == SHIFTS[0]) & (made["k"] <= K)], [TOO_WEAK],
+        ),
+        (
+            "Variants of the first table: mean index of the relaxation, and its gain over the closest rival",
+            in_variants, varied, [IN_VARIANTS],
+        ),
+        (
+            f"{setting}: columns selected, and top, the share of the true ones among the {K} most important columns",
+            columns_found, usual, [COLUMNS],
+        ),
+        ("Mean index with the suggested and with fixed weights, all simulated tables", fixed_weights, fixed, [SUGGESTED]),
+        *(
+            (
+                f"{rows['name'].nunique()} {kind} pairs of classes, at most {MOST_COLUMNS} columns: index, and the numbers of pairs on "
+                f"which the relaxation is better and worse by more than {NEAR:g}",
+                on_pairs, rows, [ON_PAIRS[kind]],
+            )
+            for kind, rows in ((kind, kinds[kind]) for kind in ON_PAIRS)
+        ),
+        ("Time in seconds until the gap is certified or the solve is stopped", times, kinds["time"], [IN_TIME]),
+    ]  # fmt: skip
+    return [Finding(caption, tabulated(rows), rules) for caption, tabulated, rows, rules in parts if len(rows)]
+
+
+def at(made: pd.DataFrame, **changed: object) -> pd.DataFrame:
+    """Return the rows of the default setting with the given changes; a tuple stands for several values."""
+    mask = np.ones(len(made), dtype=bool)
+    for name, value in {**USUAL, **changed}.items():
+        mask &= made[name].isin(value if isinstance(value, tuple) else [value]).to_numpy()
+    return made[mask]
+
+
+def by_method(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return a column in wide format: one column per method, one row per replication or pair."""
+    unit = "name" if "name" in rows and rows["name"].notna().all() else "replication"
+    return rows.pivot_table(index=unit, columns="method", values=column, sort=False)
+
+
+def rivals_in(rows: pd.DataFrame, column: str = "index") -> pd.DataFrame:
+    """Return a measure of the rivals that were run, one column per rival."""
+    wide = by_method(rows, column)
+    return wide[[name for name in wide if name in RIVALS]]
+
+
+def gains_over(rows: pd.DataFrame, column: str = "index") -> "pd.Series[object]":
+    """Return the mean gain of our index over each rival on the same tables."""
+    ours, theirs = by_method(rows, "index")[OWN], rivals_in(rows, column)
+    return pd.Series({name: mean_of((ours - theirs[name]).dropna()) for name in theirs}, dtype=object)
+
+
+def compared(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean index of the relaxation and the rivals, with their own parameters and tuned by the true labels."""
+    means = pd.concat([by_method(rows, "index")[[OWN]].mean(), rivals_in(rows).mean()])
+    columns = {"mean": means, GAIN: gains_over(rows), "mean, tuned": rivals_in(rows, "best").mean()}
+    found = pd.DataFrame({**columns, GAIN_TUNED: gains_over(rows, "best")})
+    return found.reindex(means.index).rename_axis("method")
+
+
+def with_best_rival(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return, for each shift, the mean index of the relaxation and of the best rival."""
+    found = []
+    for shift, part in rows.groupby("shift"):
+        ours, theirs = by_method(part, "index")[OWN].mean(), rivals_in(part).mean()
+        best = {"best rival": theirs.max(), "which": str(theirs.idxmax()), "below": theirs.max() - ours}
+        found.append({"shift": shift, "relaxation": ours, **best})
+    return pd.DataFrame(found).set_index("shift")
+
+
+def largest_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest mean index of a method, for each kind of noise and number of columns that differ."""
+    means = rows.groupby(["noise", "k", "method"])["index"].mean().unstack("method")
+    return pd.DataFrame({"largest mean": means.max(axis=1), "method": means.idxmax(axis=1)})
+
+
+def in_variants(made: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean index of the relaxation in each variant, and its gain over the rival that is closest to it."""
+    found = {}
+    for name, change in VARIANTS.items():
+        rows = at(made, **change)
+        if len(rows):
+            gains = gains_over(rows)
+            closest = gains.map(lambda gain: gain.low).idxmin()
+            found[name] = {
+                "relaxation": by_method(rows, "index")[OWN].mean(),
+                "gain": gains[closest],
+                "over": str(closest),
+            }
+    return pd.DataFrame.from_dict(found, orient="index", dtype=object).rename_axis("variant")
+
+
+def columns_found(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of the numbers of selected columns, their precision and recall, and the share in the top."""
+    measures = ["chosen", "precision", "recall", "top"]
+    found = pd.concat([by_method(rows, name).mean().rename(name) for name in measures], axis=1)
+    top = by_method(rows, "top")
+    gains = {name: mean_of(top[OWN] - top[name]) for name in SELECTING if name in top}
+    names = [name for name in (OWN, *FIXED, *SELECTING) if name in found.index]
+    return found.loc[names].assign(**{GAIN: pd.Series(gains, dtype=object)}).rename(columns={"chosen": "selected"})
+
+
+def fixed_weights(made: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean index with the suggested and with each fixed weight, and the gain of the best fixed one."""
+    wide = made.pivot_table(index=[*USUAL, "replication"], columns="method", values="index")
+    best = wide[list(FIXED)].max(axis=1)
+    means = {name: wide[name].mean() for name in (OWN, *FIXED)}
+    gain = {"best fixed weight, by the labels": best.mean(), "gain of the best fixed weight": mean_of(best - wide[OWN])}
+    return one_row(tables=len(wide), **means, **gain)
+
+
+def on_pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the median and mean of each method, pairs better and worse, and the mean if tuned by the true labels."""
+    wide = by_method(rows, "index")
+    wide = wide[[name for name in (OWN, *FIXED, *RIVALS) if name in wide]]
+    ours, rivals = wide[OWN], rivals_in(rows)
+    found = pd.DataFrame({"median": wide.median(), "mean": wide.mean(), "mean, tuned": rivals_in(rows, "best").mean()})
+    found.loc[OWN, "mean, tuned"] = wide[[name for name in FIXED if name in wide]].max(axis=1).mean()
+    found["better"] = (-rivals).add(ours, axis=0).gt(NEAR).sum()
+    found["worse"] = rivals.sub(ours, axis=0).gt(NEAR).sum()
+    medians = {"k-means": median_gain(ours, wide["k-means"])}
+    found["median gain over it"] = pd.Series(medians, dtype=object)
+    return found.reindex(wide.columns).rename_axis("method")
+
+
+def median_gain(ours: "pd.Series[float]", theirs: "pd.Series[float]") -> Interval:
+    """Return the difference of two medians on the same pairs, resampling the pairs."""
+    return bootstrap(np.column_stack([ours, theirs]), lambda rows, axis: np.subtract(*np.median(rows, axis=axis).T))
+
+
+def times(timed: pd.DataFrame) -> pd.DataFrame:
+    """Return the time of each solve, whether it met the goal, and its certified relative gap."""
+    found = timed[["method", "n", "d", "lam", "seconds"]].astype({"n": int, "d": int}).rename(columns={"lam": "lambda"})
+    return found.assign(met=timed["met"].map({1: "yes", 0: "no"}), gap=timed["gap"].map(format_upper))

@@ -9,7 +9,7 @@ import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
-from diffrac_cvx.solvers.reference import choose_solver, memory_needed
+from diffrac_cvx.solvers.reference import memory_needed
 from experiments.benchmark.convergence import GOALS, by_family
 from experiments.benchmark.scale import costs
 from experiments.benchmark.table import gap_text, memory_text, pivot, seconds_text
@@ -113,9 +113,8 @@ def table_of_sizes() -> str:
     for name, record in dc.registry.RELAXATIONS.items():
         relaxation = record.build(X, parameters)
         needs = [f"{memory_needed(relaxation.size, solver) / 1e9:.2g} GB" for solver in dc.registry.cvxpy_solvers()]
-        chosen = f"``{choose_solver(relaxation.size)}``"
-        rows.append((f"`{name}`", ", ".join(record.equations), record.shape.replace("x", "×"), *needs, chosen))
-    return list_table(("relaxation", "equation", "variable", *dc.registry.cvxpy_solvers(), "chosen"), rows)
+        rows.append((f"`{name}`", ", ".join(record.equations), record.shape.replace("x", "×"), *needs))
+    return list_table(("relaxation", "equation", "variable", *dc.registry.cvxpy_solvers()), rows)
 
 
 def table_of_statuses() -> str:

@@ -30,10 +30,8 @@ from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result
-from diffrac_cvx.rounding import kmeans_1d, kmeans_centered
-from diffrac_cvx.rounding.directions import oriented_direction
+from diffrac_cvx.rounding.directions import label_candidates, oriented_direction
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
-from diffrac_cvx.rounding.two_clusters import labels_from_known
 from diffrac_cvx.solvers import low_rank
 
 SETTINGS = ((1.0, 0.3), (1.0, 0.03), (1.0, 3.0), (0.3, 0.3), (0.1, 0.3))  # nu and ridge of the splits tested
@@ -251,7 +249,8 @@ class Split:
         """Return directions (d, K - 1) between the clusters of scaled points; their scores have variance 1 or 0."""
         pair_penalty, result = weights_of(self.penalty, X.shape[1]), self.solve(X)
         if self.n_clusters == 2:
-            W = oriented_direction(X, self.labels(X, result), pair_penalty)[1][:, None]
+            labels = label_candidates(X, result.F, pair_penalty)[1]
+            W = oriented_direction(X, labels * labels[0], pair_penalty)[1][:, None]
         else:
             options: dict[str, Any] = {"sample_weight": X.weights, "chunklets": X.chunklets}
             functions = cluster_jointly(
@@ -261,17 +260,9 @@ class Split:
             W = W @ np.linalg.svd(X.times_root_counts(X @ W), full_matrices=False)[2][: self.n_clusters - 1].T
         return np.asarray(W * inverse_or_one(np.sqrt(X.mean_of((X @ W) ** 2))))
 
-    def labels(self, X: Points, result: Result) -> Array:
-        """Return the labels of the two-way split: the scores of the rounded labels, split again."""
-        if X.chunklets.labeled >= 0:
-            return labels_from_known(result.F, X.chunklets)
-        rounded = X.chunklets.assign_labels(kmeans_centered(result.F, X.weights), X.weights)
-        projections = X @ oriented_direction(X, rounded, weights_of(self.penalty, X.shape[1]))[1]
-        return X.chunklets.assign_labels(kmeans_1d(projections, X.weights), X.weights)
-
     def objective(self, X: Any) -> float:
         """Return the objective of the split in two, Eq. (9)."""
-        labels = self.labels(X, self.solve(X))
+        labels = label_candidates(X, self.solve(X).F, weights_of(self.penalty, X.shape[1]))[1]
         return certify_labels(X, labels, 0.0, nu=self.nu, penalty=self.penalty).objective
 
     def solve(self, X: Any) -> Result:

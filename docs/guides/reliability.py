@@ -119,7 +119,7 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # Tests
 # -----
-# ``make stress`` generates 18 750 small instances in thirty-five families: entries of :math:`10^{9}` beside :math:`10^{-9}`, ties,
+# ``make stress`` generates 6 250 small instances in thirty-five families: entries of :math:`10^{9}` beside :math:`10^{-9}`, ties,
 # duplicates, nearly collinear columns, condition numbers up to :math:`10^{14}`, units from :math:`10^{-8}` to :math:`10^{8}`, means
 # of :math:`10^{12}`, outliers of :math:`10^{6}`; all nu; ridge and l1 weights of 0, :math:`10^{-8}` to :math:`10^{3}`, equal or by
 # column; tables with more columns than rows and a ridge from :math:`10^{-20}` to :math:`10^{16}` of a column, a few columns up to

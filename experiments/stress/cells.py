@@ -37,8 +37,8 @@ from experiments.stress.exact import (
 from experiments.stress.instances import FAMILIES, MANY_COLUMNS, WHOLE, Instance, make_instance
 
 BATCH = 25
-BATCHES = {"full": 24, "smoke": 1}  # batches per family
-BATCHES_OF_MANY = {"full": 6, "smoke": 1}  # of families with many columns, whose instances take seconds
+BATCHES = {"full": 8, "smoke": 1}  # batches per family
+BATCHES_OF_MANY = {"full": 2, "smoke": 1}  # of families with many columns, whose instances take seconds
 SECONDS = 1.0  # per solve
 LABELED = 8  # most points for trying all labellings
 LABELED_WITH_L1 = 5  # the same with an l1 penalty

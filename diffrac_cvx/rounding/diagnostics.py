@@ -185,11 +185,12 @@ def unstable(changed: str, index: float) -> Diagnostic | None:
 
 
 def one_column(X: Array | Points, labels: npt.ArrayLike, names: Sequence[object] | None = None) -> Diagnostic | None:
-    """Return a warning if the clusters are the two values of a binary column, or categories of one-hot columns.
+    """Return a warning if the values of a binary column, or the categories of one-hot columns, make the clusters.
 
-    A split along such a column has a cost near 0 whatever the other columns contain, so the low cost is no evidence of
-    clusters.  One-hot columns are adjacent binary columns of which exactly one has the larger value in each row; a
-    cluster may consist of several of their categories.
+    That is so if each cluster has one value of the column, or each category is in one cluster.  A split along such a
+    column has a cost near 0 whatever the other columns contain, so the low cost is no evidence of clusters.  One-hot
+    columns are adjacent binary columns of which exactly one has the larger value in each row; a cluster may consist of
+    several of their categories.
 
     Parameters
     ----------
@@ -214,24 +215,30 @@ def one_column(X: Array | Points, labels: npt.ArrayLike, names: Sequence[object]
     columns, high = binary_columns(X.array() if isinstance(X, Points) else X)
     titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
     counted = " (counted from 0)" if names is None else ""
-    candidates = []
-    if len(found) == 2:
-        n_different = np.sum(high != (which == 1)[:, None], axis=0)  # few or nearly all are necessary for equality
-        for j in np.flatnonzero(np.minimum(n_different, len(X) - n_different) <= (1.0 - SAME_RAND_INDEX) * len(X)):
-            candidates.append((f"the two values of column {titles[j]}", "any binary column", "this column", high[:, j]))
+    diagnostics: list[Diagnostic] = []
+    sizes = np.bincount(which)[:, None]
+    n_high = np.array([high[which == k].sum(axis=0) for k in range(len(found))])
+    joined = 2 * n_high > sizes  # the more frequent value in each cluster
+    n_different = np.sum(np.where(joined, sizes - n_high, n_high), axis=0)  # few are necessary for equality
+    n_allowed = (1.0 - SAME_RAND_INDEX) * len(X)
+    for j in np.flatnonzero(joined.any(axis=0) & ~joined.all(axis=0) & (n_different <= n_allowed)):
+        if adjusted_rand_score(high[:, j], joined[which, j]) >= SAME_RAND_INDEX:
+            values = f"two values of column {titles[j]}{counted}"
+            made = f"The clusters are exactly the {values}"
+            made = made if len(found) == 2 else f"The {values} separate the clusters exactly"
+            message = f"{made}: a split along any binary column has a low cost."
+            diagnostics.append(Diagnostic("one column", message, "Exclude this column and cluster again."))
     for start, end in one_hot_groups(columns, high):
-        what, category = f"{titles[start]} to {titles[end - 1]}", np.argmax(high[:, start:end], axis=1)
-        if len(X) >= MIN_CATEGORY_SIZE * (end - start):
-            what = f"the categories of the one-hot columns {what}"
-            candidates.append((what, "any categories", "these columns", category))
-    for what, along, excluded, category in candidates:
-        counts = np.zeros((int(category.max()) + 1, len(found)))
-        np.add.at(counts, (category.astype(np.intp), which), 1.0)
-        joined = np.argmax(counts, axis=1)[category.astype(np.intp)]
-        if adjusted_rand_score(which, joined) >= SAME_RAND_INDEX:
-            message = f"The clusters are exactly {what}{counted}: a split along {along} has a low cost."
-            return Diagnostic("one column", message, f"Exclude {excluded} and cluster again.")
-    return None
+        category, counts = np.argmax(high[:, start:end], axis=1), np.zeros((end - start, len(found)))
+        np.add.at(counts, (category, which), 1.0)
+        index = adjusted_rand_score(which, np.argmax(counts, axis=1)[category])
+        if len(X) >= MIN_CATEGORY_SIZE * (end - start) and index >= SAME_RAND_INDEX:
+            what = f"the categories of the one-hot columns {titles[start]} to {titles[end - 1]}{counted}"
+            message = f"The clusters are exactly {what}: a split along any categories has a low cost."
+            diagnostics.append(Diagnostic("one column", message, "Exclude these columns and cluster again."))
+    if not diagnostics:
+        return None
+    return diagnostics[0] if len(found) == 2 else diagnostics[-1]  # of many clusters, all categories say more than one
 
 
 def binary_columns(X: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:

@@ -72,7 +72,8 @@ UNITS = [1e-3, 5.0, 1.0, 0.1, 7.0, 1.0, 1e3]
         (CITY, "one-hot columns 3 to 6 "),
         (CITY == np.append(2, CITY[1:]), None),
         (OTHERS[:, 0] > 0, None),
-        (np.maximum(CITY, 2 * (OTHERS[:, 0] > 0)), None),
+        (np.maximum(CITY, 2 * (OTHERS[:, 0] > 0)), "column 6 "),
+        (np.maximum(CITY, 3 * (OTHERS[:, 0] > 0)), None),
         (np.zeros(200), None),
     ],
 )
@@ -101,7 +102,8 @@ def test_columns_that_overlap_thresholds_and_the_only_column_are_no_diagnostic()
     for j, (start, end) in enumerate([(0, 20), (20, 40), (30, 50)]):
         overlapping[start:end, j] = 1.0
     overlapping[:, 3] = np.arange(60)
-    assert one_column(overlapping, np.argmax(overlapping[:, :3], axis=1)) is None
+    found = one_column(overlapping, np.argmax(overlapping[:, :3], axis=1))
+    assert found is None or "one-hot" not in found.message
     gap = np.concatenate([np.random.default_rng(0).normal(-9, 1, 50), np.random.default_rng(1).normal(9, 1, 50)])
     X = np.column_stack([gap, OTHERS[:100]])
     assert one_column(X, gap > 0) is None
@@ -119,6 +121,16 @@ def test_an_estimator_names_the_column_that_it_splits_along(labels):
     with pytest.warns(dc.DegenerateDataWarning, match=r"clusters are exactly.*'(Bern|Basel|Genf|Chur)'"):
         model = dc.DiffracClustering(**labels).fit(pd.DataFrame(BOTH, columns=names))
     assert [found.code for found in model.diagnostics_] == ["one column"]
+
+
+def test_a_column_whose_values_separate_more_than_two_clusters_is_named():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 90)
+    island = (labels == 2).astype(float)
+    found = one_column(np.column_stack([rng.standard_normal(90), island]), labels, ["mass", "island"])
+    assert str(found).startswith("The two values of column 'island' separate the clusters exactly")
+    moved = np.where(np.arange(90) < 5, 1.0 - island, island)
+    assert one_column(np.column_stack([rng.standard_normal(90), moved]), labels) is None
 
 
 def test_the_search_for_one_column_is_quick_in_wide_and_in_long_tables():

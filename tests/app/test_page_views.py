@@ -77,7 +77,7 @@ def test_the_page_reads_a_file_exactly_as_the_program_does(text, options, argume
 
 def test_a_file_that_is_too_large_is_refused_before_it_is_parsed(monkeypatch):
     monkeypatch.setattr(page_data, "MAX_UPLOAD_BYTES", 10)
-    monkeypatch.setattr(page_data, "read_frame", lambda *_: pytest.fail("parsed"))
+    monkeypatch.setattr(page_data, "read_file", lambda *_: pytest.fail("parsed"))
     monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))
     for read in (uploaded, lambda: page_data.column_names(TABLE.encode(), "mine.csv")):
         with pytest.raises(dc.DataError, match=r"mine.csv has .* MB and the page accepts"):

@@ -457,7 +457,6 @@ def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, ca
     assert "\x1b" not in printed
     assert run_command_line(["compare", *given[:-1], "--method", "low_rank", "--out", "c.csv"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-    assert run_command_line(["path", *given[:-1], "--n-values", "2", "--out", "p.csv"]) == 0
     assert (
         run_command_line(
             ["cluster", "--no-structure", str(hostile_table), "--reference-column", "label", "--save", "s.json"]
@@ -472,7 +471,7 @@ def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, ca
     assert tags.active == []
     assert "default-src 'none'" in unescape(text), "a browser runs nothing in it, whatever is in it"
     assert "alert(1)" in text
-    for name in ("labels.csv", "c.csv", "p.csv", "s.csv"):
+    for name in ("labels.csv", "c.csv", "s.csv"):
         assert all(is_harmless(entry) for row in rows_of(Path(name)) for entry in row)
 
 

@@ -16,7 +16,7 @@ from experiments.structure.families import WITH, WITHOUT
 
 DRAWS = 19  # null tables of the other tests
 RESTARTS = 5  # of k-means
-REPLICATIONS = 25
+REPLICATIONS = 40
 SMOKE = ("normal", "cube", "halves", "15 to 85")
 SETTINGS = {"draws": DRAWS, "n_init": RESTARTS}
 

@@ -68,7 +68,7 @@ DATA: dict[str, Callable[[int], Data]] = {
     **{f"digits 0 to {last}": partial(sampled, partial(digits, last)) for last in (2, 3, 4)},
     "yeast": partial(sampled, yeast),
 }
-METHODS = ("together", "k-means", "Gaussian mixture")
+METHODS = ("DiffracClustering", "k-means", "Gaussian mixture")
 SMOKE = ("planted, K = 3, spread 0.2", "iris")
 
 

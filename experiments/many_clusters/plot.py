@@ -11,7 +11,7 @@ from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE
 from experiments.many_clusters.findings import means
 
 STYLES = {
-    "together": Style(ACCENT, "", "o"),
+    "DiffracClustering": Style(ACCENT, "", "o"),
     "k-means": Style(GRAY, "", "s"),
     "Gaussian mixture": Style(GREEN, "", "v"),
 }

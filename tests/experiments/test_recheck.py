@@ -21,7 +21,7 @@ SMOKE = {  # experiment: the cells measured here, a column, and a false entry of
     ),
     "affine_law": (lambda cell: cell["d"] <= 8, "only", lambda value: value + 2),
     "many_clusters": (
-        lambda cell: cell["method"] == "together" and cell["data"] == "iris", "cost", lambda value: value / 3,
+        lambda cell: cell["method"] == "DiffracClustering" and cell["data"] == "iris", "cost", lambda value: value / 3,
     ),
 }  # fmt: skip
 

@@ -14,9 +14,9 @@ KINDS = {"design": (SECONDARY, "o"), "held-out": (ACCENT, "^"), "made": (GREEN, 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one point per set: the choice against k-means, and against the best of the grid."""
     with panels(stem, 1, 2, 3.2, sharey=True) as (_, axes):
-        draw_points(axes[0], table, "kmeans", "k-means on standardised features")
-        draw_points(axes[1], table, "best", "best of the grid by the true labels")
-        axes[0].set_ylabel("choice without labels")
+        draw_points(axes[0], table, "kmeans", "index of k-means on standardised features")
+        draw_points(axes[1], table, "best", "index of the best of the grid by true labels")
+        axes[0].set_ylabel("adjusted Rand index of the choice\nwithout labels")
         axes[0].legend(frameon=False, loc="lower right")
 
 

@@ -44,15 +44,15 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 def draw_correlations(table: pd.DataFrame, title: str, stem: Path) -> None:
     """Draw the correlations of found and true labels, both sorted by their sums of squares, with names of the best.
 
-    The colour scale spans all correlations, 0 to 1, so that small ones look small.
+    The colour scale ends at the largest correlation, which its label gives.
     """
     names, correlations = correlation_matrix(table)
     with plt.rc_context(STYLE):
         figure, ax = plt.subplots(figsize=(PAGE, 3.0))
-        image = ax.imshow(correlations, cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto", origin="lower")
+        image = ax.imshow(correlations, cmap="Greys", vmin=0.0, vmax=correlations.max(), aspect="auto", origin="lower")
         ticks = names[:NAMED]
         ax.set_xticks(range(len(ticks)), ticks, rotation=90, fontsize=5.5)
         ax.set_xlabel(f"true labels, {title}, sorted by sum of squares; the first {len(ticks)} are named")
         ax.set_ylabel("found labels, in the same order")
-        figure.colorbar(image, label=f"absolute correlation (maximum {correlations.max():.2f})")
+        figure.colorbar(image, label=f"absolute correlation, at most {correlations.max():.2f}")
         save(figure, stem)

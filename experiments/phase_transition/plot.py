@@ -20,10 +20,10 @@ PANELS = (  # name in the table, column, title
     ("affine", "rank_one", r"rank, $\lambda = 0$"),
     ("1-sparse, 1/sqrt(n)", "rank_one", "rank, 1-sparse"),
     ("affine", "error", r"error, $\lambda = 0$"),
-    ("4-sparse rotated, 1/sqrt(n)", "error", r"rotated, $1/\sqrt{n}$"),
-    ("4-sparse rotated, 1/n", "error", r"rotated, $1/n$"),
-    ("4-sparse flat, 1/sqrt(n)", "error", r"flat, $1/\sqrt{n}$"),
-    ("4-sparse flat, 1/n", "error", r"flat, $1/n$"),
+    ("4-sparse rotated, 1/sqrt(n)", "error", r"error, rotated, $1/\sqrt{n}$"),
+    ("4-sparse rotated, 1/n", "error", r"error, rotated, $1/n$"),
+    ("4-sparse flat, 1/sqrt(n)", "error", r"error, flat, $1/\sqrt{n}$"),
+    ("4-sparse flat, 1/n", "error", r"error, flat, $1/n$"),
 )
 TITLES = dict(zip("abcdefg", (title for _, _, title in PANELS), strict=True))
 GOLD, PURPLE, TEAL = "#b8860b", "#7b3294", "#1b7f7a"

@@ -31,8 +31,9 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
         draw_ranks(ranks, table[table["path"] == "alpha"])
-        for letter, ax in zip("abc", (left, right, ranks), strict=True):
-            ax.set_title(f"({letter})")
+        left.set_title(r"(a) error, $\sigma = 0$")
+        right.set_title(r"(b) error, $\sigma = 0$")
+        ranks.set_title("(c) rank")
         save(figure, stem)
 
 

@@ -77,11 +77,12 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         logarithms = [np.log10(np.maximum(table[f"{name} gap"].dropna(), SMALLEST)) for name in present]
         median = {"color": ACCENT}
         gaps.boxplot(logarithms, orientation="horizontal", tick_labels=present, whis=(0, 100), medianprops=median)
+        gaps.set_title("(a) gap")
         gaps.invert_yaxis()
         gaps.set_xlabel("certified gap, $\\log_{10}$")
         signed = table["violation"].to_numpy()  # distance between disjoint bounds
         overlaps.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GRAY)
-        title = f"{int(np.sum(signed > SLACK))} of {len(signed)} apart"
+        title = f"(b) overlap: {int(np.sum(signed > SLACK))} of {len(signed)} apart"
         overlaps.set(xlabel="smallest overlap, $\\log_{10}$", ylabel="instances", title=title)
 
 

@@ -11,7 +11,7 @@ from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_band
 from experiments.wide.cells import CURVES, KINDS, SHIFT, USUAL, VARIANTS, K
 from experiments.wide.findings import at
-from experiments.wide.methods import FIXED, OWN
+from experiments.wide.methods import OWN
 
 STYLES = {
     OWN: Style(ACCENT, "-", "o"),
@@ -27,7 +27,7 @@ STYLES = {
     "pursuit": Style(GREEN, "-.", "P"),
     "convex component": Style(GREEN, ":", "*"),
 }
-THIN = dict(zip(FIXED, (":", "--", "-."), strict=True))
+DRAWN = (OWN, "k-means", "spectral", "sparse k-means", "IF-PCA", "kurtosis", "dip", "pursuit")
 THINNER = {"lines.linewidth": 0.9, "font.size": 7}
 LEGEND: dict[str, Any] = {"loc": "outside upper center", "ncols": 6, "frameon": False, "columnspacing": 1.2}
 
@@ -41,30 +41,31 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_made(made: pd.DataFrame, stem: Path) -> None:
-    """Draw one panel per curve, one for the variants of the default table, and one for the selected columns."""
+    """Draw one panel per curve, one for the variants of the default table, and one for the selected columns.
+
+    Titles give the noise and the number of informative columns.  The table has more methods.
+    """
     narrow = made[(made["share"] == USUAL["share"]) & (made["d"] == made["d"].min())]
     with panels(stem, 2, 4, 4.2, rc=THINNER, sharey=True) as (figure, grid):
         *axes, varied, found = grid.ravel()
         for ax, letter, (noise, k) in zip(axes, "abcdef", CURVES, strict=True):
             draw_curves(ax, narrow[(narrow["noise"] == noise) & (narrow["k"] == k)], "index")
-            ax.set(title=f"({letter}) {noise}, k = {k}", xlabel="shift")
+            ax.set_xlabel("shift")
+            ax.set_title(f"({letter}) {noise}, {k} columns", fontsize=7.5)
         draw_variants(varied, made)
         varied.set_title(f"(g) variants, shift {SHIFT:g}")
         draw_curves(found, narrow[(narrow["noise"] == USUAL["noise"]) & (narrow["k"] == K)], "top")
-        found.set(title=f"(h) proportion found, k = {K}", xlabel="shift")
+        found.set(title=f"(h) columns found, of {K}", xlabel="shift")
         for row in grid:
             row[0].set_ylabel("adjusted Rand index")
         axes[0].set_ylim(-0.08, 1.08)
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, **LEGEND)
+        figure.legend(*axes[0].get_legend_handles_labels(), **LEGEND | {"ncols": 4})
 
 
 def draw_curves(ax: Axes, rows: pd.DataFrame, column: str) -> None:
-    """Draw the mean of each method over the shift, the relaxation's with two standard errors; thin: fixed lambdas."""
-    for method, dashes in THIN.items():
-        means = rows[rows["method"] == method].groupby("shift")[column].mean()
-        ax.plot(means.index, means, color=ACCENT, ls=dashes, lw=0.5, label=f"fixed {method}")
-    for method, style in STYLES.items():
+    """Draw the mean of each method over the shift, the relaxation's with two standard errors."""
+    for method in DRAWN:
+        style = STYLES[method]
         mine = rows[(rows["method"] == method) & rows[column].notna()]
         if method == OWN:
             with_band(ax, mine, "shift", column, label=method, ms=3.0, zorder=3, **style._asdict())
@@ -78,8 +79,9 @@ def draw_variants(ax: Axes, made: pd.DataFrame) -> None:
     changes: dict[str, dict[str, Any]] = {"as (b)": {}, **VARIANTS}
     for place, change in enumerate(changes.values()):
         means = at(made, **change).groupby("method")["index"].mean()
-        for method, style in STYLES.items():
+        for method in DRAWN:
             if method in means:
+                style = STYLES[method]
                 ax.plot(place, means[method], color=style.color, marker=style.marker, ms=3.0, ls="none")
     ax.set_xticks(range(len(changes)), changes, rotation=60, ha="right", fontsize=6)
 

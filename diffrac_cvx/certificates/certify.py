@@ -146,10 +146,10 @@ def certify_y(
 
     Source: duality for Eq. (7), (8) and (16).
 
-    Parameters, except these, and errors are those of `certify_v`.
-
     Parameters
     ----------
+    X : (n, d) array
+        Data; centred here.
     Y_or_F : (n, n) array or (n, r) array
         Y if the array is square, else F.
     nu : float
@@ -158,9 +158,23 @@ def certify_y(
         Imbalance 1'Y1/n^2 that problem (7) fixes, in [0, 1].
     penalty : Penalty
         Ridge of Eq. (16); an l1 penalty has no formulation in Y alone.
+    ridge : float or (d,) array, optional
+        Weight of the ridge, as an alternative to ``penalty``.
     constraints : Constraints, optional
         Must-link and cannot-link constraints; the bounds are those of the constrained (8).  Not supported for (7),
         because its imbalance may contradict them.
+
+    Returns
+    -------
+    Bracket
+        (lower, upper), 0 <= lower <= optimum <= upper, with the number of excluded columns.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is invalid; the message names the value and the remedy.
+    InvalidBoundError
+        If the computed objective is below the lower bound: one of them is wrong, and neither is returned.
     """
     penalty = resolve_penalty(penalty, None, ridge)
     points, nu = weighted_points(centered_data(X, warn=False), None, constraints), in_unit_interval(nu, "nu")
@@ -263,15 +277,31 @@ def certify_labels(
 
     Source: Eq. (9).
 
-    Parameters, except these, and errors are those of `certify_v`; DataError is also raised if y violates the
-    constraints, and InvalidBoundError if the lower bound does not match these data and parameters.
-
     Parameters
     ----------
+    X : (n, d) array
+        Data; centred here.
     y : (n,) array
         Labels in {-1, +1}.
     lower : Result or float
-        Solved relaxation with the same nu, penalty and constraints, or its lower bound.
+        Solved relaxation with the same nu and penalty, or its lower bound.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Ridge and l1 or group penalty; none by default.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, as an alternative to ``penalty``.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0, on any scale: weight 2 counts a point twice, weight 0 omits it.
+    constraints : Constraints, optional
+        Must-link and cannot-link constraints, which y must satisfy; ``lower`` must be that of the constrained problem.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is invalid, or y violates the constraints; the message names the value and the remedy.
+    InvalidBoundError
+        If the objective is below the lower bound, which then does not match these data and parameters.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
@@ -367,16 +397,20 @@ def find_components(
     Source: duality, as in the screening rule of the graphical lasso and in gap-safe screening; not in the paper.
     O(n d^2), by blocks of columns; only the connected pairs are stored.
 
-    Parameters, except these, and errors are those of `certify_v`; X must fit in memory.
-
     Parameters
     ----------
+    X : (n, d) array
+        Data; centred here.
     V : Result, or (d, d) array or sparse array, or (d + 1, d + 1) with the offset last
         Solution.  The lower bound of a result, which must have the same nu and penalty, is used as it is; for a matrix
         it is computed.
+    nu, penalty
+        As in `certify_v`; without an l1 term there are no components.
     rtol : float, optional
         Tolerance in [0, 1]: connect the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead.
         This separates more, but certifies nothing.
+    sample_weight : (n,) array, optional
+        Weights of the points, which must be those of the solution.
 
     Returns
     -------

@@ -94,13 +94,20 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
 
     Source: Eq. (7), section 2.2.
 
-    Parameters, except these, and errors are those of `v_space`.
-
     Parameters
     ----------
+    X : (n, d) array
+        Data; centred internally.
     alpha : float
         Imbalance (1'y/n)^2 of the clusters, in [0, 1].  Change it later with ``at(alpha=...)``.  At 0 the problem has
         no interior point, and `solve` restricts it to the complement of 1; at 1 the solution is Y = 11'.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If X is invalid or alpha is outside [0, 1].
+    ResourceError
+        If an n x n matrix would not fit in memory.
     """
     import cvxpy as cp
 
@@ -167,12 +174,21 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     Source: section 4, the set C_K, whose last inequality is printed in the wrong direction.  Without the imbalance
     penalty, Y = 11' is optimal.
 
-    Parameters, except these, and errors are those of `v_space`.
-
     Parameters
     ----------
+    X : (n, d) array
+        Data; centred internally.
     k : int
         Number of classes, at least 2.
+    nu : float
+        Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If X is invalid, k is not an integer >= 2 or nu is outside [0, 1].
+    ResourceError
+        If an n x n matrix would not fit in memory.
     """
     import cvxpy as cp
 
@@ -213,7 +229,19 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     Its infimum is -n for any X with a nonzero column, and 0 otherwise: tr MH <= tr M Pi = n, with H the projection on
     the columns of X.  It may be approached only as M grows without bound; Y = M / (1 + 1'M1/n^2) then tends to 11'.
 
-    Source: Eq. (23) and (24), section 2.3 and appendix B.  Parameters and errors are those of `v_space`.
+    Source: Eq. (23) and (24), section 2.3 and appendix B.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred internally.
+
+    Raises
+    ------
+    DataError
+        If X is invalid.
+    ResourceError
+        If an n x n matrix would not fit in memory.
     """
     import cvxpy as cp
 

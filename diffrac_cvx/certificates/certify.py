@@ -99,7 +99,7 @@ def certify_v(
     InvalidBoundError
         If the computed objective is below the lower bound: one of them is wrong, and neither is returned.
     ResourceError
-        If V is no result with components, and a dense matrix of its size would not fit in memory.
+        If V is not a result with components, and a dense matrix of its size would not fit in memory.
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     nu = in_unit_interval(nu, "nu")

@@ -40,7 +40,7 @@ N_FOLDS = 5
 N_PARTITIONS, N_PARTITIONS_WIDE, WIDE = 3, 2, 100  # partitions into folds; fewer with more than 100 columns
 N_DRAWS, MAX_EXCEEDANCES = 199, 10  # samples from the unimodal density; fewer once ten of them are as multimodal
 N_NULL_TABLES = 19  # null tables of each model
-MIN_UNITS = 20  # rows, or sets of linked rows, below which a gap is no evidence
+MIN_UNITS = 20  # rows, or sets of linked rows, below which the verdict is "not tested"
 SIGNIFICANCE_LEVEL = 0.05
 CENTRAL = (0.025, 0.975)  # quantiles between which modes are counted
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
@@ -144,9 +144,9 @@ def structure_test(
       nothing else depends on.
 
     A gap in a single column is enough, even if no other column depends on it.  A single group with a hole in its
-    middle, such as a ring, counts as separated, and so may strongly correlated yes-or-no answers, most of which are all
-    yes or all no.  Groups at less than about 3.5 standard deviations between their centres, or with fewer than a fifth
-    of the rows, rarely do.
+    middle, such as a ring, counts as separated; so does a fifth of tables of strongly correlated yes-or-no answers, of
+    which many rows are all yes or all no.  Groups at less than about 3.5 standard deviations between their centres, or
+    with fewer than a fifth of the rows, are rarely separated.
 
     Source: Silverman (1981), Using kernel density estimates to investigate multimodality; Besag and Clifford (1991) for
     the sequential p-value; Langsrud (2005) for the rotations.
@@ -491,8 +491,6 @@ def costs_less(
     groups = split.penalty.feature_groups(points.shape[1])
     if points.chunklets.max_size:
         points = array_points(points.array()[np.unique(units_of(points), return_index=True)[1]])
-    if len(points) < 3:  # any split fits them
-        return False
     if null is permute_columns and len(groups.names) == 1:  # a single column or group has no other to depend on
         return True
     X = split.scaled(points)[0]

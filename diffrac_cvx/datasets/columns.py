@@ -60,7 +60,7 @@ def name_columns(titles: Sequence[str], columns: Iterable[Any], notes: Iterable[
 
 
 def to_number(text: str, mark: str) -> float:
-    """Return a text with a decimal mark as a number; NaN, or infinity, if it is no finite number."""
+    """Return a text with a decimal mark as a number; NaN, or infinity, if it is not a finite number."""
     text = text.translate(SWAPPED) if mark == "," else text
     return float(THOUSANDS.sub("", text).replace("\u2212", "-")) if NUMBER.fullmatch(text) else np.nan
 
@@ -82,7 +82,7 @@ def clean_texts(entries: Iterable[Any], missing: Collection[str] = MISSING_TEXTS
 
 
 def parse_numbers(texts: Sequence[str | None], mark: str) -> Array | None:
-    """Return texts with a decimal mark as numbers, NaN for None; None if one is no finite number."""
+    """Return texts with a decimal mark as numbers, NaN for None; None if one is not a finite number."""
     present = list(filter(None, texts))
     try:  # the usual numbers, in less time
         values = [float(text.translate(SWAPPED)) for text in present] if mark == "," else list(map(float, present))

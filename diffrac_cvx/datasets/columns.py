@@ -219,7 +219,7 @@ def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: s
         remedies.append("remove the units of numbers (a decimal comma may stay)")
         if first in pairs and len(set(entries[first])) == n and first == next(iter(columns)):
             remedies.append(f"if {first!r} names features, transpose the table")
-    elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(n_rows)):
+    elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(n_rows)) and has_no_numbers(columns, rows):
         pairs = {f"{first_line + 1}-{first_line + n_rows}": "skip_rows"}  # counted from 1
         remedies.append("skip these lines, if they are units")
     elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(n - n_rows, n)):
@@ -234,6 +234,11 @@ def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: s
         f"{message}. Remedy: {'; or '.join(remedies)}", column=first, row=row,
         remedies=tuple(dict.fromkeys(pairs.values())), columns=tuple(pairs.items()),
     )  # fmt: skip
+
+
+def has_no_numbers(columns: Mapping[str, np.ndarray], rows: list[int]) -> bool:
+    """Return whether all entries of these rows are text or missing, as in a line of units."""
+    return not any(is_number(str(text)) for column in columns.values() for text in column[rows])
 
 
 def drop_error(message: str, names: Sequence[str]) -> DataError:

@@ -220,6 +220,11 @@ def test_marks_of_missing_values_are_those_of_pandas_and_those_named():
     frame.loc[5, "b"], frame.loc[7, "c"] = "?", -999
     error = fault(frame)
     assert (error.columns, error.row) == ((("?", "na_values"),), 5)
+    frame.loc[0, "b"], frame.loc[5, "b"] = "?", 1.0  # in the first row: a line of units has no numbers
+    assert fault(frame).columns == (("?", "na_values"),)
+    units = pd.concat([pd.DataFrame([dict.fromkeys(BASE.columns, "cm")]), BASE], ignore_index=True)
+    assert "skip_rows" in fault(units).remedies
+    frame.loc[0, "b"], frame.loc[5, "b"] = 1.0, "?"
     table = read(frame, na_values=["?", "-999"], missing="drop")
     np.testing.assert_array_equal(table.rows, np.delete(np.arange(60), [5, 7]))
     assert said(read(frame, na_values=["?"], missing="drop"), "column 'c' is -999 in one row, far from the others")

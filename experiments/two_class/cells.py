@@ -45,7 +45,7 @@ def cells_of(grid: str) -> list[Cell]:
     cells: list[Cell] = []
     for name in names:
         cells += cross(data_set=[name], method=["facts", "alternating", "k-means"], **plain)
-        small = dc.datasets.describe(name).n * dc.datasets.describe(name).d < SMALL_ENTRIES
+        small = dc.datasets.SETS[name].n * dc.datasets.SETS[name].d < SMALL_ENTRIES
         cells += cross(data_set=[name], method=["relaxation"], reading=READINGS if small else EVERYWHERE, **penalties)
         cells += cross(data_set=[name], method=["published"], reading=PUBLISHED, **penalties, stop=STOPS)
     return cells

@@ -54,7 +54,7 @@ MAY_IMPORT = {
     "pandas": {"comparison.comparing", "comparison.validation"},
     "requests": {"datasets.real"},
     "jinja2": {"app.render"},
-    "sklearn": {"baselines.standardized", "app.cli.cluster"}
+    "sklearn": {"baselines.standardized", "datasets.real", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }
 

@@ -1,4 +1,4 @@
-"""Local search for labels of large squared correlation, Eq. (2), over all directions or single columns."""
+"""Local search for labels of large squared correlation, Eq. (2): alternation and 2-means."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -10,8 +10,10 @@ import scipy
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive, positive_int
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.linear_algebra import column_basis
-from diffrac_cvx.rounding.two_clusters import alternate, kmeans_1d
+from diffrac_cvx.points.linear_algebra import column_basis, standardize_columns
+from diffrac_cvx.rounding.two_clusters import alternate
+
+LLOYD_MAX_ITER = 100  # per run on standardised columns
 
 
 def alternating_optimization(
@@ -25,7 +27,11 @@ def alternating_optimization(
 ) -> Array:
     """Return the labels of largest squared correlation in several alternating runs, the first point at +1.
 
-    Source: Eq. (2), section 2.1.
+    Given y, the direction is w = (X'X)^+ X'y; given w, y is the exact 2-means of X w.  A run starts from random labels
+    and ends at a fixed point.  A basis of the columns of X is computed once, O(n d^2); an alternation is
+    O(n d + n log n).
+
+    Source: Eq. (2) and section 2.1, "Algorithm".
 
     Parameters
     ----------
@@ -55,21 +61,6 @@ def alternating_optimization(
     return _best_until_deadline(Q, _run_alternations(Q, n_init, rng, max_iter, constraints), time_limit, started)
 
 
-def alternating_runs(
-    X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int, max_iter: int = 100
-) -> list[Array]:
-    """Return the labels of each run of alternating optimisation, from random labels to a fixed point.
-
-    Given y, the direction is w = (X'X)^+ X'y; given w, y is the exact 2-means of X w.  A basis of the columns of X is
-    computed once, O(n d^2); an alternation is O(n d + n log n).
-
-    Source: section 2.1, "Algorithm".  Table 1 of the paper averages over ten runs.
-
-    Parameters and errors are those of alternating_optimization.
-    """
-    return list(_run_alternations(column_basis(as_data(X)), n_init, rng, max_iter))
-
-
 def kmeans_whitened(
     X: npt.ArrayLike,
     *,
@@ -90,39 +81,31 @@ def kmeans_whitened(
     """
     started = time.perf_counter()
     Q = column_basis(as_data(X))
-    n_init, max_iter = positive_int(n_init, "n_init"), positive_int(max_iter, "max_iter")
-    random = as_generator(rng)
-    if Q.shape[1] == 0:  # all points are equal
-        return np.ones(len(Q))
-    # With two centres no iteration empties a cluster: the mean of a cluster is nearer to its own centre.
-    runs = (scipy.cluster.vq.kmeans2(Q, 2, max_iter, minit="++", rng=random)[1] for _ in range(n_init))
-    return _best_until_deadline(Q, (np.where(found == found[0], 1.0, -1.0) for found in runs), time_limit, started)
+    return _best_until_deadline(Q, _lloyd_runs(Q, n_init, rng, max_iter), time_limit, started)
 
 
-def best_single_column(X: npt.ArrayLike) -> Array:
-    r"""Return the labels of exact 2-means on the column that two clusters explain best, the first point at +1.
+def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int) -> Array:
+    """Return the labels of 2-means on columns at unit variance, the best of several runs, the first point at +1.
 
-    The labels of column j maximise the squared correlation :math:`(y^\top x_j)^2 / (\|\Pi_n y\|_2^2 \|x_j\|_2^2)`, so
-    the best of them solve Eq. (2) over all y and all w with one nonzero entry.  The first of equally good columns is
-    used; a constant column has a squared correlation of 0.  O(n d log n).
-
-    Source: section 5.2, "1-sparse".
+    Each run starts from k-means++ centres and has 100 iterations of Lloyd's algorithm; the best run has the smallest
+    sum of squared distances to the centres.  An iteration is O(n d).
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred internally.
+        Data; columns are standardised internally.
+    n_init : int
+        Number of runs; default 10.
+    rng : numpy.random.Generator or int
+        Random generator of the starts, or its seed.
 
     Raises
     ------
-    DataError
-        If X is invalid.
+    DataError, ParameterError
+        If an input is invalid; the message names the value and the remedy.
     """
-    columns = as_data(X).T
-    found = [kmeans_1d(column) for column in columns]
-    units = [column / (float(np.linalg.norm(column)) or 1.0) for column in columns]  # 0 for a constant one
-    best = int(np.argmax([separation(unit[:, None], y) for unit, y in zip(units, found, strict=True)]))
-    return found[best]
+    data = standardize_columns(as_data(X))
+    return max(_lloyd_runs(data, n_init, rng, LLOYD_MAX_ITER), key=lambda y: separation(data, y))
 
 
 def _run_alternations(
@@ -134,6 +117,16 @@ def _run_alternations(
         start = random.choice([-1.0, 1.0], size=len(Q))
         y = alternate(Q, chunklets.adjust_labels(start, start), max_iter, chunklets)
         yield y if chunklets.labeled >= 0 else y * y[0]
+
+
+def _lloyd_runs(data: Array, n_init: int, rng: np.random.Generator | int, max_iter: int) -> Iterator[Array]:
+    n_init, max_iter, random = positive_int(n_init, "n_init"), positive_int(max_iter, "max_iter"), as_generator(rng)
+    for _ in range(n_init):
+        # With two centres no iteration empties a cluster: the mean of a cluster is nearer to its own centre.
+        found = (
+            scipy.cluster.vq.kmeans2(data, 2, max_iter, minit="++", rng=random)[1] if data.any() else np.ones(len(data))
+        )
+        yield np.where(found == found[0], 1.0, -1.0)
 
 
 def _best_until_deadline(Q: Array, runs: Iterable[Array], time_limit: float | None, started: float) -> Array:

@@ -1,47 +1,16 @@
-"""Standard methods on columns at unit variance: 2-means, Gaussian mixture, spectral clustering."""
+"""Methods of scikit-learn on columns at unit variance: Gaussian mixture and spectral clustering."""
 
 import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
 from diffrac_cvx.points.linear_algebra import standardize_columns
 
-LLOYD_MAX_ITER = 100  # per run
 FULL_COVARIANCE_RATIO = 5  # points per feature from which the Gaussians have full covariances
 N_NEIGHBORS = 10  # of each point, itself included, in the graph of spectral clustering
-
-
-def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int) -> Array:
-    """Return the labels of 2-means on columns at unit variance, the best of several runs, the first point at +1.
-
-    Each run starts from k-means++ centres and has 100 iterations of Lloyd's algorithm; the best run has the smallest
-    sum of squared distances to the centres.  An iteration is O(n d).
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; columns are standardised internally.
-    n_init : int
-        Number of runs; default 10.
-    rng : numpy.random.Generator or int
-        Random generator of the starts, or its seed.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is invalid; the message names the value and the remedy.
-    """
-    data = standardize_columns(as_data(X))
-    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
-    if not data.any():  # all points are equal
-        return np.ones(len(data))
-    runs = [scipy.cluster.vq.kmeans2(data, 2, LLOYD_MAX_ITER, minit="++", rng=random) for _ in range(n_init)]
-    _, found = min(runs, key=lambda run: float(np.sum((data - run[0][run[1]]) ** 2)))
-    return np.where(found == found[0], 1.0, -1.0)
 
 
 def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Generator | int) -> Array:
@@ -50,20 +19,16 @@ def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Genera
     It uses scikit-learn, with the largest likelihood of several runs.  The covariances are full if there are at least
     five points per feature, O(n d^2) per iteration, otherwise diagonal, O(n d).
 
-    Parameters and errors are those of kmeans_standardized, plus ImportError if scikit-learn is not installed.
+    Parameters and errors are those of kmeans_standardized, plus ImportError without scikit-learn.
     """
     data = standardize_columns(as_data(X))
     n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
-    try:
-        from sklearn.mixture import GaussianMixture
-    except ImportError:
-        raise ImportError("This baseline requires scikit-learn: pip install 'diffrac-cvx[app]'") from None
+    from sklearn.mixture import GaussianMixture  # here because scikit-learn is an optional dependency
+
     if not data.any():  # all points are equal
         return np.ones(len(data))
-    covariances, seed = (
-        "full" if len(data) >= FULL_COVARIANCE_RATIO * data.shape[1] else "diag",
-        int(random.integers(2**31)),
-    )
+    covariances = "full" if len(data) >= FULL_COVARIANCE_RATIO * data.shape[1] else "diag"
+    seed = int(random.integers(2**31))
     mixture = GaussianMixture(2, covariance_type=covariances, n_init=n_init, random_state=seed)
     return _fit_quietly(mixture, data)  # runs that do not converge in 100 iterations are accepted
 
@@ -79,10 +44,8 @@ def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
     Parameters, except n_init, and errors are those of gaussian_mixture; rng is for the starts of k-means.
     """
     data, random = standardize_columns(as_data(X)), as_generator(rng)
-    try:
-        from sklearn.cluster import SpectralClustering
-    except ImportError:
-        raise ImportError("This baseline requires scikit-learn: pip install 'diffrac-cvx[app]'") from None
+    from sklearn.cluster import SpectralClustering
+
     if not data.any():  # all points are equal
         return np.ones(len(data))
     if len(data) == 2:  # too few points for a graph

@@ -46,6 +46,7 @@ FAST = [name for name in MODULES if name.startswith("solvers.") and name != "sol
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "dask": {"points.streamed"},
+    "diptest": {"baselines.two_valued"},
     "distributed": {"points.streamed"},
     "marimo": {"app.page.notebook"},
     "joblib": {"estimators.clustering_cv"},
@@ -209,8 +210,8 @@ def test_importing_a_module_by_its_dotted_name_gives_the_module(place):
         "Penalty": "l1",
         "Relaxation": "name equation problem",
         "Result": "value lower upper gap F V status n_iter seconds",
-        "baselines": "alternating_optimization alternating_runs cure first_component ifpca best_single_column "
-        "kmeans_whitened sparse_component sparse_kmeans spectral spectral_kurtosis two_valued_component",
+        "baselines": "alternating_optimization cure ifpca kmeans_whitened sparse_component sparse_kmeans spectral "
+        "spectral_kurtosis two_valued_component",
         "datasets": "load make_planted names",
         "metrics": "clustering_error squared_correlation",
         "paths": "lambda_path leading_direction nu_path",

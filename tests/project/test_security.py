@@ -6,13 +6,8 @@ import hashlib
 import os
 import pickle
 import re
-import socket
-import subprocess
 import sys
-import time
 import tomllib
-import urllib.error
-import urllib.request
 import zipfile
 from contextlib import suppress
 from dataclasses import replace
@@ -234,47 +229,6 @@ def test_the_program_starts_the_page_on_this_machine_alone_with_a_token(monkeypa
     assert environment["MARIMO_SKIP_UPDATE_CHECK"] == "1"
 
 
-@pytest.mark.slow
-def test_a_request_without_the_token_gets_no_page():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "diffrac_cvx.app.page", "--headless", "--port", str(port)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT) as page:
-        try:
-            address = page.stdout.readline().split()[0]
-            bare = address.partition("?")[0]
-            assert status_of(address, patience=90) == 200
-            assert status_of(f"{bare}api/status/connections") in (401, 403)
-            for wrong in (bare, f"{bare}?access_token=", f"{bare}?access_token=guess"):
-                assert "/auth/login" in opened(wrong).url
-            assert address.partition("=")[2] not in Path(f"/proc/{page.pid}/cmdline").read_text()
-            local = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-            assert {entry[:8] for entry in local if int(entry[9:], 16) == port} == {"0100007F"}, "loopback"
-        finally:
-            page.terminate()
-
-
-def opened(address):
-    """Return the response of an address or the error; both have `status` and `url`."""
-    try:
-        return urllib.request.urlopen(address, timeout=10)
-    except urllib.error.HTTPError as error:
-        return error
-
-
-def status_of(address, patience=5):
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return opened(address).status
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.3)
-
-
 class Tags(HTMLParser):
     """Collect the tags of a page and its active attributes."""
 
@@ -353,15 +307,6 @@ def test_reports_and_tables_show_every_name_and_value_as_text(hostile_table, cap
 def test_a_template_marks_no_text_as_safe():
     for template in (Path(render.__file__).parent / "templates").iterdir():
         assert not re.search(r"\|\s*safe|autoescape|<script", template.read_text(encoding="utf-8")), template
-
-
-def test_the_clusters_that_the_page_saves_hold_no_formula():
-    lines = "".join(f"{x},{x * x % 7},{'=1+1' if x % 2 else '@SUM(1)'}\n" for x in range(12))
-    table = uploaded_data(f"x,y,g\n{lines}".encode(), "mine.csv", "g").table
-    saved = views.labels_csv(table, views.cluster_points(table, views.Setting())).decode()
-    entries = [entry for row in csv.reader(saved.splitlines()) for entry in row]
-    assert {"'=1+1", "'@SUM(1)"} <= set(entries)
-    assert all(is_harmless(entry) for entry in entries)
 
 
 def rows_of(path):

@@ -11,8 +11,13 @@ penalty; the others are invariant under shifts and rescaling of the columns.
 
 from diffrac_cvx.baselines.principal import ifpca, sparse_component
 from diffrac_cvx.baselines.selection import Selection
-from diffrac_cvx.baselines.squared_correlation import alternating_optimization, kmeans_standardized, kmeans_whitened
-from diffrac_cvx.baselines.standardized import gaussian_mixture, spectral
+from diffrac_cvx.baselines.standard_methods import (
+    alternating_optimization,
+    gaussian_mixture,
+    kmeans_standardized,
+    kmeans_whitened,
+    spectral,
+)
 from diffrac_cvx.baselines.two_valued import cure, spectral_kurtosis, two_valued_component
 from diffrac_cvx.baselines.weighted_columns import sparse_kmeans
 

@@ -55,7 +55,7 @@ MAY_IMPORT = {
     "pandas": {"comparison.comparing", "comparison.validation"},
     "requests": {"datasets.real"},
     "jinja2": {"app.render"},
-    "sklearn": {"baselines.standardized", "datasets.real", "app.cli.cluster"}
+    "sklearn": {"baselines.standard_methods", "datasets.real", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }
 

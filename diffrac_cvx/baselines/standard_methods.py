@@ -176,7 +176,7 @@ def _fit_quietly(estimator: Any, data: Array) -> Array:
 
 
 def _lloyd_run(data: Array, max_iter: int, random: np.random.Generator) -> Array:
-    """Return the labels of 2-means from k-means++ centres; no cluster becomes empty, and equal points are one cluster."""
+    """Return the labels of 2-means from k-means++ centres; if all points are equal, they are one cluster."""
     found = scipy.cluster.vq.kmeans2(data, 2, max_iter, minit="++", rng=random)[1] if data.any() else np.ones(len(data))
     return np.where(found == found[0], 1.0, -1.0)
 

@@ -63,11 +63,8 @@ def alternating_optimization(
     """
     started = time.perf_counter()
     Q = column_basis(as_data(X))
-    random, chunklets, max_iter = (
-        as_generator(rng),
-        chunklets_of(constraints, len(Q)),
-        positive_int(max_iter, "max_iter"),
-    )
+    random, max_iter = as_generator(rng), positive_int(max_iter, "max_iter")
+    chunklets = chunklets_of(constraints, len(Q))
 
     def run() -> Array:
         start = random.choice([-1.0, 1.0], size=len(Q))

@@ -51,7 +51,7 @@ def merge_style(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
     """Return the keywords of a line: the defaults, updated by the given ones, also by matplotlib's aliases."""
     from matplotlib import cbook, lines
 
-    return {**default, **cbook.normalize_kwargs(given, lines.Line2D)}
+    return {**default, **cbook.normalize_kwargs(dict(given), lines.Line2D)}
 
 
 def style_of(k: int) -> Style:

@@ -42,8 +42,7 @@ def test_features_labels_and_names_come_apart():
     np.testing.assert_array_equal(table.X, [[1.5, 20], [1.7, 25], [9.1, 80]])
     assert (table.names, table.classes, table.notes) == (("height", "weight"), ("cat", "dog"), ())
     np.testing.assert_array_equal(table.y, [-1, 1, -1])
-    three = read("a,c\n1,x\n4,y\n3,z\n", "c")
-    assert (three.classes, three.y) == (("x", "y", "z"), None)
+    assert read("a,c\n1,x\n4,y\n3,z\n", "c").y is None
 
 
 # The first line
@@ -71,13 +70,13 @@ def test_the_first_line_has_the_names_if_its_whole_numbers_increase_or_decrease(
         assert said(table, "the first line") == (not how)
 
 
-@pytest.mark.parametrize("values", [BASE.to_numpy(), COUNTS], ids=["decimals", "whole numbers"])
 @pytest.mark.parametrize("index", [False, True])
-def test_the_names_that_pandas_gives_by_default_are_no_point(values, index):
-    table = read(pd.DataFrame(values).to_csv(index=index))
-    np.testing.assert_array_equal(table.X, values)
-    assert table.names == tuple(map(str, range(values.shape[1])))
-    assert said(table, "the first column has no name") == index
+def test_the_names_that_pandas_gives_by_default_are_no_point(index):
+    for values in (BASE.to_numpy(), COUNTS):
+        table = read(pd.DataFrame(values).to_csv(index=index))
+        np.testing.assert_array_equal(table.X, values)
+        assert table.names == tuple(map(str, range(values.shape[1])))
+        assert said(table, "the first column has no name") == index
 
 
 @pytest.mark.parametrize("title", ["My study 2024\n", "My study 2024,,\nby me,,\n", "My study 2024\n\n", "# by me\n\n"])
@@ -368,50 +367,35 @@ def test_what_is_no_table_is_said_to_be_none(content, name, message):
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"unit": 3.0}, "constant columns carry no information: 'unit'"),
         ({"unit": 3.0, "site": 0.1}, "constant columns carry no information: 'unit', 'site'"),
         ({"id": np.arange(7, 67)}, "column 'id' numbers the rows"),
         ({"age": np.where(np.arange(60) % 9, RNG.integers(20, 60, 60), -999)}, "column 'age' is -999 in 7 rows"),
         ({"t": np.where(np.arange(60) % 9, RNG.normal(0.0, 9.0, 60), 9999.9)}, "column 't' is 9999.9 in 7 rows"),
+        ({"class": RNG.integers(0, 3, 60)}, None),
+        ({"change": np.where(np.arange(60) % 9, RNG.normal(0.0, 20.0, 60), -99)}, None),
     ],
 )
-def test_columns_that_mislead_are_named_in_one_note(columns, words):
-    (note,) = read(BASE.assign(**columns)).notes
-    assert words in note
+def test_columns_that_mislead_are_named_in_one_note_and_others_are_not(columns, words):
+    notes = read(BASE.assign(**columns)).notes
+    assert len(notes) == (words is not None)
+    assert all(words in note for note in notes)
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"class": RNG.integers(0, 3, 60)},
-        {"change": np.where(np.arange(60) % 9, RNG.normal(0.0, 20.0, 60), -99)},
-    ],
-)
-def test_columns_that_do_not_mislead_are_not_noted(columns):
-    assert read(BASE.assign(**columns)).notes == ()
+def test_text_in_parquet_that_is_not_utf_8_is_named():
+    import pyarrow
+
+    names = pyarrow.array([b"Jos\xe9", b"Ann"], type=pyarrow.binary()).view(pyarrow.string())
+    out = BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"name": names, "x": [1.5, 2.0]}), out)
+    assert "column 'name' is not UTF-8 text" in str(fault(out.getvalue(), name="t.parquet"))
 
 
-# Size
-
-
-@pytest.mark.parametrize("shape", [(20_000, 60), (60, 20_000)])
+@pytest.mark.parametrize("shape", [(2000, 60), (60, 2000), pytest.param((20_000, 60), marks=pytest.mark.slow)])
 def test_a_million_numbers_are_read_in_three_seconds_of_processor_time(shape):
     frame = pd.DataFrame(RNG.normal(7.0, 2.0, shape).round(3), columns=[f"s{j}" for j in range(shape[1])])
-    content = (
-        frame.assign(gene=[f"g{i}" for i in range(shape[0])])[["gene", *frame.columns]].to_csv(index=False).encode()
-    )
+    content = frame.assign(gene=[f"g{i}" for i in range(shape[0])])[["gene", *frame.columns]].to_csv(index=False)
     start = time.process_time()
     upright, turned = read(content, drop=["gene"]), read(content, transpose=True)
-    assert time.process_time() - start < 6.0
+    assert time.process_time() - start < max(1.0, 5e-6 * frame.size)
     np.testing.assert_array_equal(upright.X, frame)
     np.testing.assert_array_equal(turned.X, frame.T)
-
-
-def test_thousands_of_text_columns_are_named_or_encoded_in_seconds():
-    kinds = np.array(["red", "green", "blue"])[RNG.integers(0, 3, (20, 1500))]
-    text = "\n".join(map(",".join, [[f"name{j}" for j in range(1500)], *kinds]))
-    start = time.process_time()
-    assert "and 1488 more; the first is in row 0" in str(fault(text))
-    table = read(text, one_hot="all")
-    assert time.process_time() - start < 15.0
-    assert set(np.unique(table.X)) == {0.0, 1.0}

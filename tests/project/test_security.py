@@ -138,16 +138,13 @@ def hostile_data():
 def test_the_python_that_the_page_shows_holds_names_as_text_alone(hostile_data):
     text = views.python_code(hostile_data, views.Setting(), ["low_rank"])
     tree = ast.parse(text)
-    (first,) = [call for call in ast.walk(tree) if is_reading(call)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    (first,) = [call for call in calls if ast.unparse(call.func) == "dc.datasets.read_table"]
     assert PurePath(first.args[0].value).name == first.args[0].value, "the table is beside the program"
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
             node.value = 0
     assert not re.search(r"owned|mkdir|\bos\b|system", ast.unparse(tree))
-
-
-def is_reading(node):
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "dc.datasets.read_table"
 
 
 # Sizes

@@ -206,7 +206,7 @@ def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: s
     if any(is_number(text) for name in stray for text in texts[name]):
         remedies.append("write all numbers of a column with one decimal mark")
     elif stray:
-        remedies.append("correct the text among numbers, skip lines of units or totals, or read it as missing")
+        remedies.append("correct the text among numbers, read it as missing, or skip lines of units or totals")
         found = dict.fromkeys(text for name in stray for text in texts[name])
         pairs |= dict.fromkeys(islice(found, MAX_NAMES_SHOWN), "na_values")
     return DataError(

@@ -124,16 +124,12 @@ def inside(artist, figure):
     return whole.x0 <= box.x0 and whole.y0 <= box.y0 and box.x1 <= whole.x1 and box.y1 <= whole.y1
 
 
-def test_a_panel_too_many_is_named(path, ax):
-    with pytest.raises(dc.ParameterError, match="panels = 'nonsense'"):
-        plotting.PathDisplay(path).plot(panels="nonsense")
-    with pytest.raises(dc.ParameterError, match="1 axes for 2 panels"):
-        plotting.PathDisplay(path).plot(ax, panels=["value", "error"])
-
-
 def test_on_one_axes_the_first_panel_is_drawn_unless_another_is_asked_for(path, ax):
     assert list(plotting.PathDisplay(path).plot(ax).lines_) == ["coefficients"]
     assert list(plotting.PathDisplay(path).plot(ax, panels="error").lines_) == ["error"]
+    for panels, words in (("nonsense", "panels = 'nonsense'"), (["value", "error"], "1 axes for 2 panels")):
+        with pytest.raises(dc.ParameterError, match=words):
+            plotting.PathDisplay(path).plot(ax, panels=panels)
 
 
 # Brackets and spectra
@@ -312,6 +308,15 @@ def test_the_largest_coefficients_are_named_at_their_ends_in_their_colors(path):
     for text, j in zip(found.texts_, largest, strict=True):
         assert text.get_color() == found.lines_["coefficients"][j].get_color()
         assert text.xy[1] == (path.directions * path.deviations)[0, j]  # lambda decreases to the right
+
+
+def test_a_path_with_groups_draws_the_norms_of_their_coefficients(planted, path):
+    grouped = paths.lambda_path(planted.X, [0.1, 0.3], groups=[0, 0, 1, 1, 2])
+    found = plotting.PathDisplay(grouped, NAMES).plot()
+    assert list(found.lines_) == ["groups", "value"]
+    np.testing.assert_array_equal([line.get_ydata() for line in found.lines_["groups"]], grouped.group_norms.T)
+    with pytest.raises(dc.ParameterError, match="no groups"):
+        plotting.PathDisplay(path).plot(panels="groups")
 
 
 def test_coefficients_that_stay_at_0_have_no_name(path):

@@ -374,7 +374,6 @@ def find_components(
     nu: float = 1.0,
     penalty: Penalty = NO_PENALTY,
     *,
-    rtol: float | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> Labels:
     r"""Return the components of the features, between which every optimal V of (15) is zero, from one solution.
@@ -391,8 +390,8 @@ def find_components(
     With feature groups, whole groups are connected if their block has a spectral norm of at least w_g w_h; with known
     signs, if its positive part has.
 
-    The certified gap of V bounds the distance of its G from the optimal one, entry by entry; by default every pair that
-    may be connected within that bound is.  So the separation is certified, and a smaller gap separates more.
+    The certified gap of V bounds the distance of its G from the optimal one, entry by entry; every pair that may be
+    connected within that bound is.  So the separation is certified, and a smaller gap separates more.
 
     Source: duality, as in the screening rule of the graphical lasso and in gap-safe screening; not in the paper.
     O(n d^2), by blocks of columns; only the connected pairs are stored.
@@ -406,9 +405,6 @@ def find_components(
         it is computed.
     nu, penalty
         As in `certify_v`; without an l1 term there are no components.
-    rtol : float, optional
-        Tolerance in [0, 1]: connect the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead.
-        This separates more, but certifies nothing.
     sample_weight : (n,) array, optional
         Weights of the points, which must be those of the solution.
 
@@ -430,15 +426,12 @@ def find_components(
         SOLVER_COPIES * data.unread_bytes, f"the components of {n} points and {d} features", "use fewer of either"
     )
     data = data.in_columns()  # all rows are needed at once
-    rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(data, nu, penalty)
     U = problem.coordinates.transform_result(V)
     labels = np.full(d, UNPENALIZED)
     if not problem.has_l1:
         return labels
     point = problem.rescale(U)
-    gap = 0.0  # not used if rtol is given
-    if rtol is None:
-        gap = point.value - (V.lower if isinstance(V, Result) else certify(problem, point).lower)
-    labels[np.flatnonzero(problem.c)] = screen_components(problem, point.q, gap, rtol)
+    lower = V.lower if isinstance(V, Result) else certify(problem, point).lower
+    labels[np.flatnonzero(problem.c)] = screen_components(problem, point.q, point.value - lower)
     return labels

@@ -17,7 +17,6 @@ from sparse_instances import (
 )
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
 from diffrac_cvx.certificates.direction_bounds import DualPoint, bound_of_blocks, certify
 from diffrac_cvx.certificates.proof import eliminate
@@ -95,19 +94,6 @@ def test_no_block_diagonal_point_proves_more_than_the_optimum(seed):
         assert optimum(seed).lower <= one.value + 1e-12
 
 
-def test_a_partition_finer_than_the_true_one_proves_a_bound_with_the_pairs_left_over():
-    proved = 0
-    for seed in SEEDS:
-        split, rng = instance(seed).split, np.random.default_rng(seed)
-        U = split.problem.coordinates.transform_factor(dense(optimum(seed).G))
-        finest = Blocks(split, np.arange(len(split.c)))
-        one = claimed(finest, restricted_point(finest, U, 0.0, rng), [])
-        found = certify_blocks(finest, one.dual, 6)
-        assert found.lower is None or found.lower <= optimum(seed).upper + 1e-12
-        proved += found.lower is not None and found.lower > 0.0 and len(found.pairs.violated().j) > 0
-    assert proved > 0
-
-
 def test_the_bound_is_tight_at_a_solution_by_components_and_that_of_its_matrix_holds_stored_in_any_way():
     tight = 0
     for seed in SEEDS[::3]:  # each kind of problem
@@ -131,24 +117,20 @@ def test_the_bound_is_tight_at_a_solution_by_components_and_that_of_its_matrix_h
 
 
 @each_seed
-@pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
-def test_the_pairs_found_are_exactly_those_beyond_their_box(monkeypatch, seed, single):
-    """In single precision its rounding is subtracted from the box, so that pairs near it may be found too."""
-    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", 1)
+def test_the_pairs_found_are_exactly_those_beyond_their_box(seed):
     for one in claims(seed):
         (t, u, _), labels, split = one.dual, one.blocks.labels, one.blocks.problem
         at = eliminate(split, u, t * (1.0 + 1e-10))
         if at is not None:
-            found = screen_pairs(at, labels, max_pairs=10**9 if single else np.inf)
-            rounding = screening.scaled_columns(at, single)[1] * np.outer(at.problem.c, at.problem.c)
+            found = screen_pairs(at, labels)
             G, box, off = full_pairs(split, at)
             mask, apart = np.zeros(G.shape, dtype=bool), np.triu(labels[:, None] != labels, 1)
             mask[found.j, found.k] = True
-            assert not np.any(mask & ~(apart & (np.abs(G) > box - off - 2.0 * rounding)))
+            assert not np.any(mask & ~(apart & (np.abs(G) > box - off)))
             assert np.all(mask[apart & (np.abs(G) > box + off)])
-            off = off + rounding + 1e-9 * np.abs(G)
+            off = off + 1e-9 * np.abs(G)
             assert np.all(np.abs(found.G - G[found.j, found.k]) <= off[found.j, found.k])
-            np.testing.assert_allclose(found.bound, (box - rounding)[found.j, found.k], rtol=1e-9)
+            np.testing.assert_allclose(found.bound, box[found.j, found.k], rtol=1e-9)
             assert np.all(found.excess != 0.0)
 
 

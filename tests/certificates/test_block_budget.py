@@ -10,18 +10,15 @@ import numpy as np
 import pytest
 import scipy.sparse
 from instances import normal
-from posed import direction_problem, linked_points
+from posed import direction_problem
 from rationals import badly_centered_column, centered, fractions, lossy_columns
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import screening
-from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import Pairs, eliminate
 from diffrac_cvx.certificates.screening import (
     gap_safe_distance,
     gap_safe_weights,
-    scaled_columns,
     screen_pairs,
 )
 from diffrac_cvx.points.checks import as_data
@@ -148,34 +145,6 @@ def test_a_pair_is_beyond_its_box_where_rounding_may_have_put_it_inside():
         np.testing.assert_allclose(found.excess, beyond * side, atol=1e-12)
 
 
-def test_a_scan_ends_where_more_pairs_are_beyond_their_box_than_are_of_use(monkeypatch):
-    at, labels = eliminate(wide_split(), uniform(0.3, 3.0, 50), 3.0), np.arange(30)
-    found = len(screen_pairs(at, labels).j)
-    monkeypatch.setattr(screening, "COLUMN_BLOCK", 7)
-    assert 10 < len(screen_pairs(at, labels, max_pairs=found).j) == found
-    for most in (found - 1, 0):
-        with pytest.raises(screening.TooManyPairsError):
-            screen_pairs(at, labels, max_pairs=most)
-
-
-@pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
-@pytest.mark.parametrize("columns", [4, 512])
-def test_coordinates_that_the_elimination_leaves_alone_may_come_first(monkeypatch, single, columns):
-    """K is 0 on some columns: in single precision these are multiplied without it, in an order of their own."""
-    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", single)
-    monkeypatch.setattr(screening, "COLUMN_BLOCK", columns)
-    split, rng = wide_split(12), np.random.default_rng(0)
-    at = eliminate(split, rng.uniform(0.5, 1.5, 50), 1.0)
-    K = np.where(rng.uniform(size=12) < 0.5, 0.0, 0.8 * rng.standard_normal((3, 12)))
-    at = replace(at, K=K, F=3e-5 * np.ones((1, 12)) * split.c)
-    G, sides = split.X.gram(at.gram_weights) + K.T @ K, np.outer(split.c, split.c)
-    expected = np.argwhere(np.triu(np.abs(G) > (at.t - 9e-10) * sides, 1))
-    found = screen_pairs(at, np.arange(12), max_pairs=100)
-    assert [list(pair) for pair in sorted(zip(found.j, found.k, strict=True))] == expected.tolist()
-    np.testing.assert_allclose(found.G, G[found.j, found.k], rtol=1e-5 if single == 1 else 1e-12)
-    assert 4 < len(expected) < 66
-
-
 def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_in_rationals():
     """gap mean w x_j^2 x_k^2, the square of it, is not above that of the radius times c_j c_k, and is nearly that."""
     split = split_of(normal(30, 8), c=0.3)
@@ -238,49 +207,4 @@ def wide_split(m=30, seed=0):
     return split_of(rng.standard_normal((50, m)) + 2.0 * rng.standard_normal((50, 1)), c=0.5)
 
 
-def in_single(monkeypatch, split, u, t):
-    """An elimination, its pairs over c_j c_k in double precision, and in the single precision that is used."""
-    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", 1)
-    at, columns = eliminate(split, u, t), slice(0, len(split.c))
-    single = np.abs(scaled_columns(at, True)[0](columns, columns).astype(float))
-    return at, np.abs(pairs_of(at, len(split.c)) / np.outer(split.c, split.c)), single
-
-
-def test_no_pair_is_lost_by_single_precision(monkeypatch):
-    """Each pair at a share of its box that it just exceeds, and its product in single precision does not."""
-    at, G, single = in_single(monkeypatch, wide_split(), uniform(0.3, 3.0, 50), 3.0)
-    assert np.abs(single - G).max() <= scaled_columns(at, True)[1] <= 1e5 * np.abs(single - G).max()
-    lost, c = np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.1), 1))[:40], at.problem.c
-    assert len(lost) > 10
-    for j, k in lost:
-        at.problem.__dict__["c"] = c * (G[j, k] * (1 - 1e-12) / (at.t - at.entry_error)) ** 0.5
-        found = screen_pairs(at, np.arange(30), max_pairs=1000)
-        assert (j, k) in set(zip(found.j, found.k, strict=True))
-
-
-def test_single_precision_counts_the_products_of_what_is_eliminated(monkeypatch):
-    at, *_ = in_single(monkeypatch, split := wide_split(8), np.full(50, 0.9), 1.0)
-    K = 0.3 * split.c * np.random.default_rng(0).standard_normal((20, 8))
-    at = replace(at, K=K)
-    at.__dict__["gram_weights"] = np.zeros(50)
-    products, rounding, _ = scaled_columns(at, True)
-    off = np.abs(products(slice(0, 8), slice(0, 8)) - (K / split.c).T @ (K / split.c))
-    assert 0.0 < off.max() <= rounding < 0.1
-
-
 # S on a component
-
-
-def test_multipliers_beyond_their_box_are_clipped_block_by_block():
-    split = split_of(normal(20, 3), nu=0.5)
-    (C,) = Blocks(split, np.array([0, 0, 1])).restrict_multiplier(scipy.sparse.csr_array(9.0 * np.ones((4, 4))))
-    np.testing.assert_array_equal(C, split.pair_penalty_of(BOTH).half_width)
-
-
-def test_unpenalized_columns_of_linked_points_are_off_by_their_sums_too():
-    X, constraints = as_data(normal(400, 2)), dc.Constraints(must_link=[(i, i + 1) for i in range(199)])
-    linked, free = (
-        block_problem(direction_problem(linked_points(X, given), 0.5, dc.Penalty(c=0.3)))
-        for given in (constraints, None)
-    )
-    assert linked.inner.whitening_error.data_error >= free.inner.whitening_error.data_error + 0.7 * sum_error(200)

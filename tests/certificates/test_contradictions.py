@@ -85,16 +85,6 @@ def test_the_direction_found_for_labels_costs_little_more_than_the_best(n, d, we
     assert best - 1e-9 <= RoundingBound(X, 1.0, penalty).objective(y) <= 1.1 * best + 0.02
 
 
-def test_labels_come_from_a_factor_of_either_matrix():
-    X, y, _ = dc.datasets.make_planted(60, 4, rng=0)
-    result, judged = dc.low_rank(X, ridge=0.01), RoundingBound(DensePoints(as_data(X)), 1.0, dc.Penalty(ridge=0.01))
-    for factors in ((result.F, None), (None, result.G)):
-        labels = judged.round_labels(*factors)
-        np.testing.assert_array_equal(labels * labels[0], y * y[0])
-        assert result.lower <= judged.upper_bound(*factors) < result.lower + 0.05
-    assert judged.upper_bound(None, None) == np.inf
-
-
 def test_labels_of_linked_points_satisfy_their_constraints():
     X, sign = as_data(np.random.default_rng(0).standard_normal((12, 3))), np.where(np.arange(12) % 3, 1.0, -1.0)
     judged = RoundingBound(DensePoints(X, None, Chunklets(np.arange(12) // 6, sign, -1)), 1.0, dc.Penalty(ridge=0.1))

@@ -96,9 +96,8 @@ def test_with_an_l1_penalty_the_normalized_form_is_another_problem_linked_by_a_r
 @pytest.mark.parametrize("build", [dc.lifted, dc.v_space, dc.v_space_normalized])
 def test_a_path_of_parameters_gives_the_values_of_rebuilt_problems(noisy, build):
     path = build(noisy, 1.0, PENALTIES["both"])
-    for nu, scale in [(0.5, 1.0), (0.5, 4.0), (1.0, 0.0), (1.0, 1.0)]:
-        rebuilt = build(noisy, nu, dc.Penalty(scale**0.5 * RIDGE, scale**0.5 * SPARSE))
-        along, again = (dc.solve(one, "CLARABEL") for one in (path.at(nu=nu, penalty_scale=scale), rebuilt))
+    for nu in (0.5, 1.0):
+        along, again = (dc.solve(one, "CLARABEL") for one in (path.at(nu=nu), build(noisy, nu, PENALTIES["both"])))
         assert along.value == pytest.approx(again.value, abs=oracles.TOL)
         assert along.V.shape == again.V.shape
 

@@ -1,20 +1,16 @@
 """Block decomposition of the sparse problem: objective, solutions, warm starts, messages."""
 
-import pickle
-
 import numpy as np
 import pytest
 from instances import assert_overlap, planted
-from posed import direction_problem
 from scipy.optimize import approx_fprime
 from sparse_instances import KINDS, instance, optimum, random_blocks, random_multipliers, random_point
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.solvers import race
-from diffrac_cvx.solvers.factored import components, solver
+from diffrac_cvx.solvers.factored import solver
 from diffrac_cvx.solvers.factored.components import lagrangian_of
 from diffrac_cvx.solvers.factored.parametrization import BlockPoint
 
@@ -129,18 +125,6 @@ def test_v_is_zero_between_components_also_if_it_was_found_as_one_block():
 # Records
 
 
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_a_result_with_components_survives_pickling_and_says_what_was_found(nu):
-    result = dc.low_rank(planted(), nu, STRONG, tol=1e-6)
-    copy = pickle.loads(pickle.dumps(result))
-    np.testing.assert_array_equal(copy.components.found, result.components.found)
-    np.testing.assert_array_equal(copy.V, result.V)
-    np.testing.assert_array_equal(copy.F, result.F)
-    assert dc.certify_v(planted(), copy, nu, STRONG) == dc.certify_v(planted(), result, nu, STRONG)
-    assert repr(copy) == repr(result)
-    assert f"components={str(result.components)!r}" in repr(result)
-
-
 def test_what_would_not_fit_in_memory_is_refused_and_the_factor_of_a_matrix_is_there(monkeypatch):
     X = planted()
     result = dc.low_rank(X, penalty=STRONG, tol=1e-4)
@@ -173,15 +157,3 @@ def test_blocks_that_most_features_would_join_are_left_to_the_other_strategies(m
     result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-3), tol=1e-5)
     assert result.gap <= 1e-5
     assert result.components is None
-
-
-def test_a_point_is_split_where_no_component_has_half_of_the_penalized_coordinates():
-    problem = direction_problem(as_data(planted(d=5)), 1.0, WEAK)
-    assert components.is_block_diagonal(problem, np.eye(5))
-    assert not components.is_block_diagonal(problem, np.ones((5, 1)))
-    joined = np.eye(5)
-    joined[1, 0] = 1.0
-    assert components.is_block_diagonal(problem, joined)
-    joined[2, 0] = 1.0
-    assert not components.is_block_diagonal(problem, joined)
-    assert not components.is_block_diagonal(direction_problem(as_data(planted(d=5)), 1.0, dc.Penalty(a=0.1)), np.eye(5))

@@ -95,13 +95,6 @@ def test_a_solution_with_a_wide_gap_separates_nothing_that_belongs_together(tol)
     assert separated > 0 or tol > 1e-3  # a loose solution proves little
 
 
-def test_a_strong_penalty_separates_every_feature():
-    X, penalty = dc.datasets.make_planted(60, 12, noise=0.3, rng=0).X, dc.Penalty.l1(60**-0.5)
-    result = dc.low_rank(X, penalty=penalty, tol=1e-7)
-    np.testing.assert_array_equal(dc.find_components(X, result, penalty=penalty), np.arange(12))
-    assert np.abs(result.V - np.diag(np.diag(result.V))).max() <= 1e-3 * np.abs(result.V).max()
-
-
 def components_at(X, nu, penalty):
     return dc.find_components(X, dc.low_rank(X, nu, penalty, tol=1e-7), nu, penalty)
 

@@ -12,7 +12,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.linear_algebra import column_basis
-from diffrac_cvx.solvers.smoothed_dual import prox_inverse, published_dual, softmax_root, softmax_value
+from diffrac_cvx.solvers.smoothed_dual import prox_inverse, published_dual, softmax_value
 
 SPARSE = dc.Penalty(c=[0.3, 0.1, 0.2])
 
@@ -131,15 +131,3 @@ def test_the_published_algorithm_stops_when_there_is_one_feature(c):
 
 
 # Appendix G
-
-
-@pytest.mark.parametrize("eps", [0.02, 0.2])
-def test_the_gradient_of_the_smooth_part_changes_no_faster_than_the_lipschitz_constant(noisy, eps):
-    dual = dual_of(noisy)
-    one, two = dual_point(dual, 0), dual_point(dual, 1)
-    for end in (0.01, 0.1, 1.0):
-        other = tuple(p + end * (q - p) for p, q in zip(one, two, strict=True))
-        here, there = (dual.gradients(softmax_root(dual.matrix(*point), eps)[1]) for point in (one, other))
-        moved = np.sum((other[0] - one[0]) ** 2) + np.sum((other[1] - one[1]) ** 2)
-        turned = np.sum((there[1] - here[1]) ** 2) + np.sum((there[2] - here[2]) ** 2)
-        assert turned <= dual.lipschitz(eps) ** 2 * moved

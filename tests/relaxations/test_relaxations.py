@@ -61,15 +61,6 @@ def test_fixed_imbalance_gives_the_value_of_eq_7(noisy, alpha):
 
 
 @pytest.mark.parametrize("nu", [0.25, 1.0])
-@pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
-def test_the_factor_of_every_space_attains_the_value_in_labels(noisy, nu, build):
-    result = dc.solve(build(noisy, nu, PENALTIES["ridge"]), "CLARABEL", tol=1e-6)
-    Y = result.F @ result.F.T
-    np.testing.assert_allclose(np.diag(Y), 1.0, atol=1e-12)
-    assert oracles.y_objective(Y, noisy, nu, RIDGE) == pytest.approx(result.value, abs=oracles.TOL)
-
-
-@pytest.mark.parametrize("nu", [0.25, 1.0])
 @each_penalty
 def test_the_normalized_form_gives_the_value_of_eq_21(noisy, nu, penalty):
     optimum, _ = oracles.solve_normalized(noisy, nu, penalty.a, penalty.c)

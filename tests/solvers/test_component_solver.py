@@ -9,7 +9,7 @@ from sparse_instances import KINDS, instance, optimum, random_blocks, random_mul
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.points.factors import dense, is_sparse
-from diffrac_cvx.solvers import race
+from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.factored import solver
 from diffrac_cvx.solvers.factored.components import lagrangian_of
 from diffrac_cvx.solvers.factored.parametrization import BlockPoint
@@ -79,8 +79,8 @@ def test_blocks_of_a_few_features_are_found_whatever_the_units(nu, monkeypatch):
     """The multipliers are in the user's units and reproduce the certified bounds."""
     units = 10.0 ** np.random.default_rng(0).integers(-3, 4, 30)
     penalty = dc.Penalty(c=0.03**0.5 * units)
-    monkeypatch.setattr(race, "MIN_SLICE", 1e12)  # the blocks come before the other strategies
-    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
+    monkeypatch.setattr(driver, "MIN_SLICE", 1e12)  # the blocks come before the other strategies
+    monkeypatch.setattr(driver, "MAX_SLICE", 1e12)
     result = dc.low_rank(planted() * units, nu, penalty, tol=1e-6)
     sizes = np.bincount(result.components.found)
     assert 1 < sizes.max() <= 4
@@ -112,16 +112,6 @@ def test_a_solution_by_components_starts_either_solver_and_is_recognized(solver)
     assert_overlap(again, first)
 
 
-def test_v_is_zero_between_components_also_if_it_was_found_as_one_block():
-    X = planted()
-    result = dc.low_rank(X, penalty=STRONG, working_set=False, tol=1e-3)
-    assert len(np.unique(result.components.found)) > 1
-    assert np.all(result.V[~pairs_of(result.components.found)] == 0.0)
-    assert not is_sparse(result.G)
-    assert dc.certify_v(X, result, 1.0, STRONG).gap <= 1e-3
-    assert dc.low_rank(X, tol=1e-3).components is None
-
-
 # Records
 
 
@@ -151,8 +141,8 @@ def test_one_block_that_would_not_fit_in_memory_is_left_with_the_bracket_so_far(
 
 def test_blocks_that_most_features_would_join_are_left_to_the_other_strategies(monkeypatch):
     """Equal columns are all connected: the solver with V as one block goes on."""
-    monkeypatch.setattr(race, "MIN_SLICE", 1e12)
-    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
+    monkeypatch.setattr(driver, "MIN_SLICE", 1e12)
+    monkeypatch.setattr(driver, "MAX_SLICE", 1e12)
     X = np.random.default_rng(0).standard_normal((40, 1)) + 0.3 * np.random.default_rng(1).standard_normal((40, 8))
     result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-3), tol=1e-5)
     assert result.gap <= 1e-5

@@ -157,13 +157,3 @@ def test_every_function_with_a_limit_of_a_second_keeps_it(name, size, penalty):
     started = time.perf_counter()
     LIMITED_CALLS[name](X, penalty)
     assert time.perf_counter() - started < LIMIT + SLACK
-
-
-def test_an_estimator_counts_what_follows_the_solver():
-    X = split(700, 600)
-    dc.DiffracClustering(time_limit=0.1).fit(X[:50, :5])
-    started = time.perf_counter()
-    model = dc.DiffracClustering(lam=0.001, tol=1e-12, time_limit=0.5).fit(X)
-    assert time.perf_counter() - started < 3.0
-    assert model.result_.lower <= model.result_.upper
-    assert model.label_gap_ >= 0.0

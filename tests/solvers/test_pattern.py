@@ -7,8 +7,8 @@ from instances import planted
 import diffrac_cvx as dc
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored import pattern
-from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
 
 
 def problem_of(X, nu=1.0, penalty=None, sample_weight=None):

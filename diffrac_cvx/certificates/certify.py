@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import UNPENALIZED
 from diffrac_cvx.certificates.consistency import require_consistent
-from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.certificates.label_space import bracket_alpha, bracket_nu, projection_of
 from diffrac_cvx.certificates.screening import screen_components
 from diffrac_cvx.certificates.values import (
@@ -34,10 +34,9 @@ from diffrac_cvx.points.factors import Sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import Sample, read_points
+from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import (
     SOLVER_COPIES,
-    DirectionProblem,
     direction_problem,
     problem_by_rows,
     without_collinear,
@@ -105,25 +104,20 @@ def certify_v(
     nu = in_unit_interval(nu, "nu")
     points = read_points(X, sample_weight, by_columns=penalty.has_l1, constraints=constraints)
     problem = direction_problem(points.X, nu, penalty)
-    U = problem.coordinates.transform_result(V)
-    dual = dual_of(problem, V, points) if isinstance(V, Result) else NO_DUAL
+    U, u, C = problem.coordinates.transform_result(V), None, None
+    if isinstance(V, Result):  # with its dual, as far as that fits the problem
+        C = problem.transform_multiplier(V)
+        if C is not None and V.u is not None and V.u.shape == (points.n_all,) and np.all(V.u > 0.0):
+            u = problem.X.values_of_rows(points.with_weight(V.u))
     problem = problem_by_rows(problem, U)
     point = problem.rescale(U)
     G = problem.coordinates.inverse_transform(point.U)
     upper = min(1.0, certified_value(points.X, nu, penalty, G))  # 1 for NaN
     if nu == 0.0 and points.X.chunklets.allow_one_cluster:
         return Bracket(0.0, upper, problem.coordinates.n_excluded)
-    lower = certify(problem, point, dual).lower
+    lower = certify(problem, point, DualPoint(u, C)).lower
     require_consistent(lower, upper, "the directions")
     return Bracket(float(lower), upper, problem.coordinates.n_excluded)
-
-
-def dual_of(problem: DirectionProblem, result: Result, points: Sample) -> DualPoint:
-    """Return the dual of a result in the problem's coordinates, as far as it fits the problem."""
-    C, u = problem.transform_multiplier(result), None
-    if C is not None and result.u is not None and result.u.shape == (points.n_all,) and np.all(result.u > 0.0):
-        u = problem.X.values_of_rows(points.with_weight(result.u))
-    return DualPoint(u, C)
 
 
 @in_range()

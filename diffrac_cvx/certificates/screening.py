@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, join_labels, number_by_first
@@ -22,14 +23,18 @@ from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.points import Indexer, Mask
+from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import block_norms
 from diffrac_cvx.problem.result import Labels
 
+Array32 = npt.NDArray[np.float32]
 Distance = Callable[[Indexer, Indexer], Array]  # at most, of G_jk to its optimum, over c_j c_k
 COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
 MAX_PRODUCTS = 5_000_000  # at a time
+SINGLE_PRECISION_SIZE = 500  # penalised coordinates from which on single precision is used first
+MAX_SINGLE_PRECISION_ERROR = 0.1  # largest error of single precision, as a fraction of the bound
 
 
 class Verdict(NamedTuple):
@@ -50,32 +55,64 @@ class TooManyPairsError(Exception):
 def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.inf) -> Pairs:
     """Return the pairs in different blocks that may violate |G_jk| <= t c_j c_k, G = M - t A + K'K; O(n m^2).
 
-    TooManyPairsError is raised at more than `max_pairs`.
+    TooManyPairsError is raised at more than `max_pairs`.  With such a limit, single precision is used if its rounding
+    is small compared with the bound, from which it is subtracted: the excess is that of a multiplier too.
     """
     c, known, parts, n_found = remainder.problem.c, remainder.known_signs, [NO_PAIRS], 0
+    product, rounding = single_precision(remainder) if max_pairs < np.inf else (None, 0.0)
     # F_j'F_k <= |F_j| |F_k|: a bound on the error of G_jk over c_j c_k for each column and the largest of a block.
     sizes = np.sqrt(remainder.errors) / c
     for block, remaining in column_blocks(len(c)):
         check_deadline()
-        G = remainder.gram(block, remaining)
+        if product is None:
+            G = remainder.gram(block, remaining) / np.outer(c[block], c[remaining])
+        else:
+            G = product(block, remaining)
         count_work(6.0 * (len(remainder.gram_weights) + len(remainder.K)) * G.size)
         np.fill_diagonal(G, 0.0)
         size = sides(G, None if known is None else np.outer(known[block], known[remaining]))
-        size = size / np.outer(c[block], c[remaining])
-        least = remainder.t * INSIDE - sizes[block].max() * sizes[remaining]
+        least = remainder.t * INSIDE - sizes[block].max() * sizes[remaining] - rounding
         # If c_j c_k is too small to divide by, G_jk / (c_j c_k) may be NaN: such a pair counts as violated.
         if float(size.max(initial=0.0)) <= least.min():
             continue
-        rows, columns = np.nonzero(~(size <= least - 4.0 * np.finfo(np.float64).eps * np.abs(least)))
+        least = (least - 4.0 * np.finfo(size.dtype).eps * np.abs(least)).astype(size.dtype)
+        rows, columns = np.nonzero(~(size <= least))
         j, k = block.start + rows, remaining.start + columns
         apart = np.flatnonzero((j < k) & (labels[j] != labels[k]))
         j, k, n_found = j[apart], k[apart], n_found + len(apart)
         if n_found > max_pairs:
             raise TooManyPairsError
-        pairs = Pairs(j, k, G[rows, columns][apart], remainder.bounds(j, k))
+        found = G[rows, columns][apart].astype(np.float64) * (c[j] * c[k])
+        found = found if are_finite(found) else remainder.gram(block, remaining)[rows, columns][apart]
+        pairs = Pairs(j, k, found, remainder.bounds(j, k) - rounding * (c[j] * c[k]))
         size = sides(pairs.G, None if known is None else known[j] & known[k])
         parts.append(pairs.take(np.flatnonzero(~(size <= pairs.bound))))
     return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
+
+
+def single_precision(remainder: Remainder) -> tuple[Callable[[slice, slice], Array32] | None, float]:
+    """Return the products G_jk / (c_j c_k) of two ranges of columns in single precision, and a bound on their error.
+
+    None if it is not accurate enough, nor faster.  |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms
+    themselves are rounded.
+    """
+    c, K, weights = remainder.problem.c, remainder.K, np.abs(remainder.gram_weights)
+    squares = remainder.problem.rows.squares().weighted_row_sum(weights) + np.sum(K**2, axis=0)
+    size = float(np.max(squares / c**2, initial=0.0))
+    rounding = 1.1 * (len(weights) + len(K) + 4) * float(np.finfo(np.float32).eps) * size
+    is_accurate = len(c) >= SINGLE_PRECISION_SIZE and rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t
+    X = remainder.problem.rows.in_single_precision(1.0 / c) if is_accurate else None
+    if X is None:
+        return None, 0.0
+    w, scaled_K, in_K = remainder.gram_weights.astype(np.float32)[:, None], (K / c).astype(np.float32), K.any(axis=0)
+
+    def product(block: slice, remaining: slice) -> Array32:
+        G = (X[:, block] * w).T @ X[:, remaining]
+        j, k = np.flatnonzero(in_K[block]), np.flatnonzero(in_K[remaining])  # most columns of K are often 0
+        G[np.ix_(j, k)] += scaled_K[:, block][:, j].T @ scaled_K[:, remaining][:, k]
+        return G
+
+    return product, rounding
 
 
 def sides(G: Array, known: Mask | None) -> Array:

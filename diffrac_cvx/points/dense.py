@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
@@ -101,6 +102,9 @@ class DensePoints(ColumnPoints):
 
     def mean_squares(self) -> Array:
         return self.mean_of(self.table**2)
+
+    def in_single_precision(self, factors: Array) -> npt.NDArray[np.float32]:
+        return (self.table * factors).astype(np.float32)
 
     def mean_abs(self) -> Array:
         return np.asarray(np.mean(np.abs(self.table), axis=0))

@@ -360,6 +360,10 @@ class ColumnPoints(Points):
     def gram(self, weights: Array, left: Indexer = slice(None), right: Indexer = slice(None)) -> Array:
         """Return sum_i weights_i x_i x_i' between two sets of columns."""
 
+    def in_single_precision(self, factors: Array) -> npt.NDArray[np.float32] | None:  # noqa: ARG002
+        """Return the columns times factors for fast products in single precision; None if sparse ones are faster."""
+        return None
+
     @abstractmethod
     def mean_abs(self) -> Array:
         """Return the column means of the absolute values of the entries, shape (D,)."""

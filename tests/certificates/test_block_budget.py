@@ -10,9 +10,10 @@ from posed import direction_problem
 from rationals import badly_centered_column, centered, fractions, gram, lossy_columns
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import Pairs, eliminate
-from diffrac_cvx.certificates.screening import gap_safe_distance, gap_safe_weights, screen_pairs
+from diffrac_cvx.certificates.screening import gap_safe_distance, gap_safe_weights, screen_pairs, single_precision
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
 
@@ -161,3 +162,38 @@ def test_pairs_that_are_no_numbers_are_kept(entry):
     with np.errstate(invalid="ignore"):
         found = screen_pairs(at, np.arange(4))
     assert len(found.j) == len(found.violated().j) == 6
+
+
+# Single precision
+
+
+def in_single(monkeypatch, m, u, t, K=None):
+    """An elimination, its pairs over c_j c_k in double and in single precision, and what the latter are off at most."""
+    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", 1)
+    rng = np.random.default_rng(0)
+    split = split_of(rng.standard_normal((50, m)) + 2.0 * rng.standard_normal((50, 1)), c=0.5)
+    at = eliminate(split, u, t)
+    if K is not None:
+        at = replace(at, K=K * split.c)
+        at.__dict__["gram_weights"] = np.zeros(50)
+    product, rounding = single_precision(at)
+    single, columns = product(slice(0, m), slice(0, m)), slice(0, m)
+    return at, np.abs(at.gram(columns, columns) / np.outer(split.c, split.c)), np.abs(single.astype(float)), rounding
+
+
+def test_no_pair_is_lost_by_single_precision(monkeypatch):
+    """Each pair at a share of its box that it just exceeds, and its product in single precision does not."""
+    at, G, single, rounding = in_single(monkeypatch, 30, uniform(0.3, 3.0, 50), 3.0)
+    assert np.abs(single - G).max() <= rounding <= 1e5 * np.abs(single - G).max()
+    lost, c = np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.1), 1))[:40], at.problem.c
+    assert len(lost) > 10
+    for j, k in lost:
+        at.problem.__dict__["c"] = c * (G[j, k] * (1 - 1e-12) / (at.t - at.entry_error)) ** 0.5
+        found = screen_pairs(at, np.arange(30), max_pairs=1000)
+        assert (j, k) in set(zip(found.j, found.k, strict=True))
+
+
+def test_single_precision_counts_the_products_of_what_is_eliminated(monkeypatch):
+    K = np.where(np.arange(8) % 3, 0.3 * np.random.default_rng(0).standard_normal((20, 8)), 0.0)
+    _, G, single, rounding = in_single(monkeypatch, 8, np.full(50, 0.9), 1.0, K)
+    assert 0.0 < np.abs(single - G).max() <= rounding < 0.1

@@ -8,7 +8,7 @@ from proof_instances import Instance, exact_S
 from rationals import is_semidefinite
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import working_set
+from diffrac_cvx.certificates import screening, working_set
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.working_set import check_kkt
 from diffrac_cvx.machine.work import work_done
@@ -68,6 +68,7 @@ def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_f
     smaller = 0
     for seed in seeds:
         it = wide_instance(seed, kind)
+        monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", (2, 500)[seed % 2])
         remainder, lower = least_certified(it, monkeypatch)
         S, in_dual_set = exact_S(it, remainder.t, remainder)
         assert in_dual_set, seed

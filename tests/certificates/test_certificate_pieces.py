@@ -4,23 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles import solve_normalized
 from posed import direction_problem, linked_points
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_space, screening
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized
 from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.screening import gap_safe_weights, screen_components, screen_groups
-from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
 from diffrac_cvx.problem.result import Bracket
-
-RNG = np.random.default_rng(77)
 
 
 def problem_of(n, d, nu, penalty, seed=0):
@@ -31,24 +26,6 @@ def problem_of(n, d, nu, penalty, seed=0):
 
 
 # I + C is positive definite, nearly singular, or indefinite
-
-
-@pytest.mark.parametrize(("n", "d"), [(9, 3), (4, 6)])
-@pytest.mark.parametrize("a", [0.0, 0.2])
-def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, d, a):
-    X = as_data(np.random.default_rng(n).standard_normal((n, d)))
-    best, V = solve_normalized(X, 1.0, a, 0.3)
-    problem = direction_problem(X, 1.0, dc.Penalty(a, 0.3))
-    U = problem.coordinates.transform_matrix(V)
-    for factor in (U, RNG.standard_normal((d, 2)), np.eye(d)):
-        found = bracket_normalized(problem, factor)
-        assert -1.0 <= found.lower <= best + 1e-6
-        assert found.upper >= best - 1e-6
-        assert (
-            bracket_normalized(problem, factor, DualPoint(C=np.zeros((d, d)))).lower >= found.lower - 0.01 * found.gap
-        )
-    assert bracket_normalized(problem, U).gap < 0.02
-    assert bracket_normalized(problem, np.zeros((d, 1))) == Bracket(-1.0, np.inf if problem.has_l1 else 0.0)
 
 
 # Components
@@ -129,22 +106,6 @@ def test_nothing_is_apart_where_constraints_signs_without_a_weight_or_too_wide_a
 
 
 # The space of labels
-
-
-STARTS = {
-    "random": np.random.default_rng(9).standard_normal((7, 3)),
-    "one cluster": np.ones((7, 1)),
-    "balanced": label_space.balanced_factor(7),
-    "one apart": np.array([1.0] * 6 + [-1.0])[:, None],
-}
-
-
-@pytest.mark.parametrize("alpha", [0.0, 1e-6, 0.2, 0.7, 1.0])
-@pytest.mark.parametrize("start", STARTS)
-def test_any_factor_is_moved_to_unit_rows_of_the_imbalance_asked_for(alpha, start):
-    F = label_space.with_imbalance(STARTS[start], alpha)
-    np.testing.assert_allclose(np.sum(F**2, axis=1), 1.0, rtol=1e-12)
-    assert factor_imbalance(F) == pytest.approx(alpha, abs=2e-12)
 
 
 def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wrong(noisy, monkeypatch):

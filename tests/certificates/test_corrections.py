@@ -52,7 +52,7 @@ def least_certified(it, monkeypatch):
     largest = float(np.linalg.eigvals(np.linalg.solve(right, M)).real.max())
     with monkeypatch.context() as patch:
         patch.setattr(working_set, "prove", proved)
-        for t in largest * np.geomspace(0.6, 1.2, 50):
+        for t in largest * np.geomspace(0.6, 1.2, 40):
             check = check_kkt(it.problem, it.u, it.C, t)
             if check.lower is not None:
                 return seen["remainder"], check.lower
@@ -60,9 +60,7 @@ def least_certified(it, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["working set", "groups"])
-@pytest.mark.parametrize(
-    "seeds", [(0, 1, 3, 5, 6, 12), pytest.param(range(200), marks=pytest.mark.slow)], ids=["few", "all"]
-)
+@pytest.mark.parametrize("seeds", [(0, 1, 3, 6), pytest.param(range(200), marks=pytest.mark.slow)], ids=["few", "all"])
 def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_fractions(monkeypatch, seeds, kind):
     """It certifies bounds where the nearest multiplier fails."""
     smaller = 0
@@ -85,7 +83,7 @@ def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_f
 def test_known_labels_cost_hardly_more_work_than_none(monkeypatch):
     """Known points are one row of M and many of A, whose negative part makes many pairs exceed their box."""
     monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[-1:])
-    rng, n, d = np.random.default_rng(3), 50, 1000
+    rng, n, d = np.random.default_rng(3), 50, 600
     y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
     X = rng.standard_normal((n, d)) + 0.3 * rng.standard_normal((n, 10)) @ rng.standard_normal((10, d))
     X[:, :20] += 1.3 * y[:, None]

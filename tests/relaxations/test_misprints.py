@@ -37,7 +37,7 @@ def dual_point(dual, seed=0):
         lambda X, nu: dc.solve(dc.v_space(X, nu), "CLARABEL"),
         lambda X, nu: dc.low_rank(X, nu),
         lambda X, nu: dc.fista(X, nu, tol=1e-5),
-        lambda X, nu: dc.fista(X, nu, tol=1e-3, variant="published"),
+        lambda X, nu: dc.fista(X, nu, tol=2e-3, variant="published"),
     ],
     ids=["v_space", "low_rank", "fista", "published"],
 )
@@ -48,7 +48,7 @@ def test_the_weight_of_the_offset_is_the_root_of_nu_over_one_minus_nu(noisy, sol
     result = solve(noisy, nu)
     assert abs(as_printed - optimum) > 5e-3
     assert result.lower - oracles.TOL <= optimum <= result.upper + oracles.TOL
-    assert result.gap <= 1e-3
+    assert result.gap <= 2e-3
 
 
 def test_the_smooth_part_is_that_of_the_smoothed_dual(noisy):
@@ -94,8 +94,8 @@ def test_the_published_algorithm_solves_the_penalized_problem_and_not_the_normal
     _, V = oracles.solve_normalized(noisy, 1.0, 0.0, SPARSE.c)
     at_best_scale = 1 - oracles.mean_sqrt(V, noisy) ** 2 / (1 + oracles.gamma(V, 0.0, SPARSE.c))
     assert at_best_scale > optimum + 2e-3
-    result = dc.fista(noisy, 1.0, SPARSE, tol=1e-3, variant="published")
-    assert result.gap <= 1e-3
+    result = dc.fista(noisy, 1.0, SPARSE, tol=2e-3, variant="published")
+    assert result.gap <= 2e-3
     assert result.lower - oracles.TOL <= optimum <= result.upper + oracles.TOL
 
 

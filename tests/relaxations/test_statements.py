@@ -467,7 +467,7 @@ def test_mixtures_of_independent_labels_are_the_solutions_that_they_support():
 
 def test_the_two_steps_of_the_alternation_are_optimal_with_the_first_column_corrected():
     rng = np.random.default_rng(0)
-    for _ in range(10):
+    for _ in range(3):
         F = rng.standard_normal((6, 3))
         F[:, 0] += 0.3
         M = np.column_stack([np.ones(6), rng.choice([-1.0, 1.0], (6, 2))]) * np.array([0.3, 0.7, 0.648])

@@ -21,7 +21,6 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored.quasi_newton import Metric, inner
 
-
 LARGE_UNIT = 8.0  # size of V in a column, relative to that suggested by the variances, from which units are used
 
 
@@ -225,7 +224,7 @@ class BlockParametrization:
 
 
 def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
-    """Return the parametrisation, with units if V is large.
+    """Return the parametrisation, with units if V is large, or of unequal sizes with fewer rows than columns.
 
     The squared size relative to that suggested by the variances is estimated by the least-squares directions of random
     labels: the diagonal of B^+ A B^+, B = A + Diag(c)^2.
@@ -240,7 +239,8 @@ def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
         directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
         squares = row_products(directions, directions)
     units = np.maximum(np.sqrt(squares), 1.0)
-    return FactorParametrization(problem, units if units.max() >= LARGE_UNIT else None)
+    limit = LARGE_UNIT if len(problem.X) >= len(units) else min(LARGE_UNIT, 3.0 * units.min())
+    return FactorParametrization(problem, units if units.max() >= limit else None)
 
 
 def shrunk_inverse(G: Array, top: float, shrinkage: float) -> Array:

@@ -18,6 +18,7 @@ from diffrac_cvx.certificates.values import (
 )
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import (
     Array,
     as_clusters,
@@ -48,6 +49,7 @@ from diffrac_cvx.rounding.directions import best_directions, oriented_direction
 
 
 @in_range()
+@one_thread()
 def certify_v(
     X: npt.ArrayLike,
     V: npt.ArrayLike | Sparse | Result,
@@ -121,6 +123,7 @@ def certify_v(
 
 
 @in_range()
+@one_thread()
 def certify_y(
     X: npt.ArrayLike,
     Y_or_F: npt.ArrayLike,
@@ -250,6 +253,7 @@ def certificate_at(
 
 
 @in_range()
+@one_thread()
 def certify_labels(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
@@ -310,6 +314,7 @@ def certify_labels(
 
 
 @in_range()
+@one_thread()
 def certify_clusters(
     X: npt.ArrayLike,
     labels: npt.ArrayLike,
@@ -362,6 +367,7 @@ def certify_clusters(
 
 
 @in_range()
+@one_thread()
 def find_components(
     X: npt.ArrayLike,
     V: npt.ArrayLike | Sparse | Result,

@@ -1,7 +1,6 @@
 """Block certificate: bounds at any block diagonal V, and screening of the pairs."""
 
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -34,31 +33,18 @@ each_seed = pytest.mark.parametrize(  # each kind at two
 )
 
 
-class Claimed(NamedTuple):
-    """A block diagonal point of a problem at its best scale, the multipliers of its blocks, and its dual there."""
-
-    blocks: Blocks
-    C: list
-    scaled: BlockPoint
-    value: float
-    dual: tuple
-
-
-def claimed(blocks, point, C):
-    scaled, value, q = BlockParametrization(blocks, BlockPoint(*point)).rescale(BlockPoint(*point))
-    return Claimed(blocks, C, scaled, value, blocks.best_dual(q, C))
-
-
 @cache
 def claims(seed):
-    """Block diagonal points of one problem, at random and near its optimum, with what each claims."""
+    """Block diagonal points of a problem, at random and near its optimum: blocks, C, point, its value and its dual."""
     split, found = instance(seed).split, []
     U, m = split.problem.coordinates.transform_factor(dense(optimum(seed).G)), len(split.c)
-    for k, noise in enumerate([None, None, 1.0, 0.3, 0.1, 0.01, 0.001, 0.0]):
+    for k, noise in enumerate([None, None, 1.0, 0.1, 0.01, 0.0]):
         rng = np.random.default_rng([seed, k])
-        blocks = Blocks(split, np.zeros(m, dtype=int)) if k == 7 else random_blocks(rng, split)
+        blocks = Blocks(split, np.zeros(m, dtype=int)) if noise == 0.0 else random_blocks(rng, split)
         point = random_point(rng, blocks) if noise is None else restricted_point(blocks, U, noise, rng)
-        found.append(claimed(blocks, point, random_multipliers(rng, blocks)))
+        C = random_multipliers(rng, blocks)
+        scaled, value, q = BlockParametrization(blocks, BlockPoint(*point)).rescale(BlockPoint(*point))
+        found.append((blocks, C, scaled, value, blocks.best_dual(q, C)))
     return found
 
 
@@ -85,13 +71,13 @@ def full_pairs(split, at):
 
 @each_seed
 def test_no_block_diagonal_point_proves_more_than_the_optimum(seed):
-    for k, one in enumerate(claims(seed)):
-        problem, found = one.blocks.problem.problem, certify_blocks(one.blocks, one.dual, 3).lower
-        G = problem.rescale(one.blocks.factor(*one.scaled))
-        assert G.value == pytest.approx(one.value, abs=1e-10)
-        read = bound_of_blocks(problem, G, DualPoint(C=None if k == 3 else one.blocks.multiplier(one.C)))
+    for k, (blocks, C, scaled, value, dual) in enumerate(claims(seed)):
+        problem, found = blocks.problem.problem, certify_blocks(blocks, dual, 3).lower
+        G = problem.rescale(blocks.factor(*scaled))
+        assert G.value == pytest.approx(value, abs=1e-10)
+        read = bound_of_blocks(problem, G, DualPoint(C=None if k == 3 else blocks.multiplier(C)))
         assert max(read, found or 0.0) <= optimum(seed).upper + 1e-12
-        assert optimum(seed).lower <= one.value + 1e-12
+        assert optimum(seed).lower <= value + 1e-12
 
 
 def test_the_bound_is_tight_at_a_solution_by_components_and_that_of_its_matrix_holds_stored_in_any_way():
@@ -118,8 +104,8 @@ def test_the_bound_is_tight_at_a_solution_by_components_and_that_of_its_matrix_h
 
 @each_seed
 def test_the_pairs_found_are_exactly_those_beyond_their_box(seed):
-    for one in claims(seed):
-        (t, u, _), labels, split = one.dual, one.blocks.labels, one.blocks.problem
+    for blocks, *_, (t, u, _) in claims(seed):
+        labels, split = blocks.labels, blocks.problem
         at = eliminate(split, u, t * (1.0 + 1e-10))
         if at is not None:
             found = screen_pairs(at, labels)

@@ -108,14 +108,6 @@ def test_no_answer_is_worse_than_the_start_however_short_the_limit(solver, penal
     assert 0.0 <= found.lower <= found.upper
 
 
-@pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
-def test_without_a_start_one_coordinate_is_found_however_short_the_limit(solver):
-    found = solver(split(100, 1200), penalty=BOTH, tol=1e-12, time_limit=1e-6)
-    assert found.status is dc.Status.TIME_LIMIT
-    assert found.upper < 0.6
-    assert abs(found.V[0, 0]) > 0.0
-
-
 # Limits are respected
 
 

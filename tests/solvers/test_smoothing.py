@@ -53,21 +53,6 @@ def test_the_smoothing_error_is_within_eps_log_d(penalty):
         assert top <= softmax_value(D, eps) <= top + eps * np.log(len(D)) + 1e-14
 
 
-@pytest.mark.parametrize("eps", [1e-250, 1e-12, 1e-3, 1.0])
-@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-def test_the_soft_maximum_overflows_for_no_eps(eps, scale):
-    rng = np.random.default_rng(3)
-    D = scale * rng.standard_normal((5, 5))
-    D += D.T
-    value, root = softmax_root(D, eps)
-    assert np.isfinite(value)
-    assert value == pytest.approx(softmax_value(D, eps), rel=1e-14)
-    assert np.sum(root**2) == pytest.approx(1.0, rel=1e-14)
-    if eps < 1e-9 * scale:
-        vector = np.linalg.eigh(D)[1][:, -1]
-        np.testing.assert_allclose(root @ root.T, np.outer(vector, vector), atol=1e-12)
-
-
 @each_penalty
 @each_dual
 def test_the_curvature_bounds_hold_in_every_direction_and_are_sharp(penalty, accelerated):

@@ -9,7 +9,7 @@ the Frobenius norm of these bounds covers a block.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import block_norms
 from diffrac_cvx.problem.result import Labels
 
+Floats = npt.NDArray[np.floating[Any]]
 Array32 = npt.NDArray[np.float32]
 Distance = Callable[[Indexer, Indexer], Array]  # at most, of G_jk to its optimum, over c_j c_k
 COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
@@ -64,10 +65,11 @@ def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.
     sizes = np.sqrt(remainder.errors) / c
     for block, remaining in column_blocks(len(c)):
         check_deadline()
-        if product is None:
-            G = remainder.gram(block, remaining) / np.outer(c[block], c[remaining])
-        else:
-            G = product(block, remaining)
+        G: Floats = (
+            remainder.gram(block, remaining) / np.outer(c[block], c[remaining])
+            if product is None
+            else product(block, remaining)
+        )
         count_work(6.0 * (len(remainder.gram_weights) + len(remainder.K)) * G.size)
         np.fill_diagonal(G, 0.0)
         size = sides(G, None if known is None else np.outer(known[block], known[remaining]))
@@ -104,18 +106,19 @@ def single_precision(remainder: Remainder) -> tuple[Callable[[slice, slice], Arr
     X = remainder.problem.rows.in_single_precision(1.0 / c) if is_accurate else None
     if X is None:
         return None, 0.0
-    w, scaled_K, in_K = remainder.gram_weights.astype(np.float32)[:, None], (K / c).astype(np.float32), K.any(axis=0)
+    w, scaled_K = remainder.gram_weights.astype(np.float32)[:, None], (K / c).astype(np.float32)
+    in_K = np.asarray(K.any(axis=0))  # most columns of K are often 0
 
     def product(block: slice, remaining: slice) -> Array32:
-        G = (X[:, block] * w).T @ X[:, remaining]
-        j, k = np.flatnonzero(in_K[block]), np.flatnonzero(in_K[remaining])  # most columns of K are often 0
+        G = np.asarray((X[:, block] * w).T @ X[:, remaining], dtype=np.float32)
+        j, k = np.flatnonzero(in_K[block]), np.flatnonzero(in_K[remaining])
         G[np.ix_(j, k)] += scaled_K[:, block][:, j].T @ scaled_K[:, remaining][:, k]
         return G
 
     return product, rounding
 
 
-def sides(G: Array, known: Mask | None) -> Array:
+def sides(G: Floats, known: Mask | None) -> Floats:
     """Return |G_jk|, or G_jk where both signs are known and C_jk has no lower bound: what has to be inside the box."""
     return np.abs(G) if known is None else np.where(known, G, np.abs(G))
 

@@ -213,6 +213,10 @@ class SmoothedDual:
         """Bound the curvature of eps phi_eps in C: lambda_max(W W')^2."""
         return top_eigenvalue(times(self.W.T, self.W)) ** 2
 
+    def lipschitz(self, eps: float) -> float:
+        """Return the Lipschitz constant of the gradient of the smooth part, with the paper's factor 2."""
+        return 2.0 / eps * max(self.curvature_u(), self.curvature_C())
+
 
 def softmax_value(D: Array, eps: float) -> float:
     """Return eps log tr exp(D / eps), computed from the eigenvalues only."""
@@ -287,7 +291,7 @@ def published_iterates(
     """
     dual = published_dual(problem)
     n, r = dual.Z.shape
-    step = eps / (2.0 * max(dual.curvature_u(), dual.curvature_C()))  # 1/L, with the paper's factor 2
+    step = 1.0 / dual.lipschitz(eps)
     u, scale = first_point(problem, dual, U)
     C = dual.pair_penalty.zero() if C is None else scale * dual.pair_penalty.project_inexact(C.copy())
     ahead, t = (u, C), 1.0

@@ -76,16 +76,6 @@ def test_the_prox_of_the_inverse_is_the_positive_root_of_its_cubic(n, step, size
     assert a * below**2 * (below - v) < 1 < a * above**2 * (above - v)
 
 
-def test_the_prox_of_the_inverse_minimizes_its_objective():
-    v, step, n = np.linspace(-5.0, 5.0, 21), 0.3, 4
-    u = prox_inverse(v, step, n)
-
-    def objective(u):
-        return (u - v) ** 2 / (2 * step) + 1 / (2 * n * u)
-
-    assert np.all(objective(u) <= np.minimum(objective(0.99 * u), objective(1.01 * u)))
-
-
 # Section 6.1: (21) is not (15) if c > 0.
 
 

@@ -22,9 +22,6 @@ def problem_of(n, d, nu, penalty, seed=0):
     return direction_problem(as_data(np.random.default_rng(seed).standard_normal((n, d))), nu, penalty)
 
 
-# The space of directions
-
-
 # I + C is positive definite, nearly singular, or indefinite
 
 

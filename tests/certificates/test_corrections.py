@@ -60,7 +60,9 @@ def least_certified(it, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["working set", "groups"])
-@pytest.mark.parametrize("seeds", [(0, 1, 3, 5, 6, 12), pytest.param(range(200), marks=pytest.mark.slow)], ids=["few", "all"])
+@pytest.mark.parametrize(
+    "seeds", [(0, 1, 3, 5, 6, 12), pytest.param(range(200), marks=pytest.mark.slow)], ids=["few", "all"]
+)
 def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_fractions(monkeypatch, seeds, kind):
     """It certifies bounds where the nearest multiplier fails."""
     smaller = 0

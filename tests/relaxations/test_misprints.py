@@ -118,6 +118,3 @@ def test_the_published_algorithm_stops_when_there_is_one_feature(c):
     expected = 1 - np.mean(np.abs(x)) ** 2 / (np.mean(x**2) + c**2)
     assert result.status is dc.Status.OPTIMAL
     assert result.lower - 1e-9 <= expected <= result.upper + 1e-9
-
-
-# Appendix G

@@ -225,6 +225,3 @@ def test_an_interruption_leaves_a_valid_bracket_wherever_it_comes(monkeypatch, n
         assert found.lower <= best.upper
         assert found.upper >= best.lower
         assert found.status in (dc.Status.STOPPED, dc.Status.OPTIMAL)
-
-
-# Pieces

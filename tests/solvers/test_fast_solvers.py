@@ -119,9 +119,6 @@ def test_a_start_at_the_solution_for_a_nearby_penalty_saves_most_of_the_work(d):
     assert warm.n_iter <= cold.n_iter / 2
 
 
-# Stopping
-
-
 # fista only: epsilon, and the scale of c that is adapted until (21) solves (15)
 
 

@@ -90,9 +90,6 @@ def test_an_interrupt_while_a_point_is_computed_ends_the_solver():
     assert deadlines.current_deadline.get() is None
 
 
-# Results at a limit are valid
-
-
 # No result is worse than the start
 
 

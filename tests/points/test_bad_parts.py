@@ -11,9 +11,8 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-import scipy.sparse
 from messages import TALL as X
-from messages import D, N, chunked
+from messages import D, chunked
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.reading import as_rows
@@ -25,21 +24,6 @@ def test_an_error_of_the_package_is_not_said_to_be_one_of_the_data():
 
     with pytest.raises(KeyError):
         as_rows(chunked(X)).map_parts(fail)
-
-
-# Degenerate columns
-
-
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, chunked], ids=["csr", "dask"])
-def test_constant_columns_change_no_bound(kind):
-    wide = np.column_stack([X, np.full(N, 0.1), np.zeros(N)])
-    for penalty in (dc.Penalty(ridge=0.1), dc.Penalty(ridge=0.1, lam=0.02)):
-        V = dc.low_rank(X, penalty=penalty, tol=1e-7).V
-        found = dc.certify_v(kind(wide), np.pad(V, (0, 2)), penalty=penalty)
-        expected = dc.certify_v(X, V, penalty=penalty)
-        assert found.lower == pytest.approx(expected.lower, abs=1e-7)
-        assert found.upper == pytest.approx(expected.upper, abs=1e-9)
 
 
 # Limits

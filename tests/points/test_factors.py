@@ -10,12 +10,10 @@ from diffrac_cvx.points import factors
 
 RNG = np.random.default_rng(2017)
 DENSE = RNG.standard_normal((7, 5)) * (RNG.uniform(size=(7, 5)) < 0.5)
-FORMS = {name: getattr(scipy.sparse, f"{name}_array") for name in ("csc", "csr", "coo")}
-
-each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+FORMS = {"array": np.asarray, **{name: getattr(scipy.sparse, f"{name}_array") for name in ("csc", "csr", "coo")}}
 
 
-@pytest.mark.parametrize("form", [np.asarray, *FORMS.values()], ids=["array", *FORMS])
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_every_function_gives_for_a_sparse_factor_what_it_gives_for_a_dense_one(form, monkeypatch):
     monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK_ROWS", 4)  # rows at a time
     monkeypatch.setattr(factors, "GRAM_BLOCK_ROWS", 3)
@@ -33,10 +31,9 @@ def test_every_function_gives_for_a_sparse_factor_what_it_gives_for_a_dense_one(
 
 
 @pytest.mark.parametrize("most", [0, 5, 800], ids=["by norm", "orthogonal, the smaller side small", "orthogonal"])
-@each_form
-def test_columns_come_by_decreasing_norm_and_v_stays(form, most, monkeypatch):
+def test_columns_come_by_decreasing_norm_and_v_stays(most, monkeypatch):
     monkeypatch.setattr(factors, "LARGE_SIZE", most)
-    for U in (DENSE, form(DENSE).tocsc()):
+    for U in (DENSE, scipy.sparse.csc_array(DENSE)):
         ordered = factors.dense(factors.order_columns(U))
         np.testing.assert_allclose(ordered @ ordered.T, DENSE @ DENSE.T, atol=1e-13)
         assert np.all(np.diff(np.sum(ordered**2, axis=0)) <= 1e-13)

@@ -152,19 +152,6 @@ def test_the_sums_of_every_form_are_between_what_is_proved(points_of, sparse):
     assert exact * (1.0 - 1e-14) <= misfit <= exact * (1.0 + 1e-9)
 
 
-def test_weighted_points_are_rows_of_other_lengths():
-    weights = u / u.sum()
-    points = DensePoints(TABLE - weights @ TABLE, weights)
-    X = points.array()
-    np.testing.assert_allclose(points.mean_of(Y), weights @ Y)
-    np.testing.assert_allclose(points.mean_squares(), weights @ X**2)
-    np.testing.assert_allclose(points.weighted_rows().second_moment(), X.T @ (weights[:, None] * X), atol=1e-14)
-    np.testing.assert_allclose(points.problem_rows().root_mean_and_mean(U)[0], weights @ np.linalg.norm(X @ U, axis=1))
-    equal = DensePoints(M)
-    assert equal.weighted_rows() is equal
-    assert equal.problem_rows() is equal
-
-
 @each_way
 def test_every_form_has_the_squared_products_of_the_array(points_of):
     w, products = Y[:, 0] ** 2, M @ M.T / (2 * N)
@@ -186,6 +173,13 @@ def test_the_rows_of_a_problem_know_the_points_that_they_sum(weighted, linked):
     assert rows.max_summed == (3 if linked else 0)
     np.testing.assert_allclose(points.normalized_weights * N, counts)
     np.testing.assert_allclose(points.times_root_counts(M), np.sqrt(counts)[:, None] * M)
+    np.testing.assert_allclose(points.mean_of(Y), counts @ Y / N)
+    np.testing.assert_allclose(points.mean_squares(), counts @ M**2 / N)
+    squares = M.T @ (counts[:, None] * M) / N
+    np.testing.assert_allclose(points.weighted_rows().second_moment(), squares, atol=1e-14)
+    assert (points.weighted_rows() is points) == (points.problem_rows() is points) == (not weighted and not linked)
+    if not linked:
+        np.testing.assert_allclose(rows.root_mean_and_mean(U)[0], counts @ np.linalg.norm(M @ U, axis=1) / N)
     F = np.asarray(rows.labels_factor(U))
     assert F.shape == (N, 3)
     if linked:

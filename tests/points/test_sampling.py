@@ -16,7 +16,6 @@ from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
-from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
@@ -40,22 +39,12 @@ def data(n=3000, d=5, noise=0.5):
     return X + rng.standard_normal(d)
 
 
-def both_problems(nu, penalty):
-    X = data()
-    return direction_problem(as_data(X), nu, penalty), direction_problem(as_rows(X), nu, penalty)
-
-
-def factor(problem, seed=0):
-    size = len(problem.c)
-    return np.random.default_rng(seed).standard_normal((size, size))
-
-
 @every_nu
 @every_penalty
 def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
-    dense, rows = both_problems(nu, penalty)
-    assert isinstance(rows.X, StreamedRows)
-    V = outer_product(dense.coordinates.inverse_transform(factor(dense)))
+    dense, rows = (direction_problem(read(data()), nu, penalty) for read in (as_data, as_rows))
+    U = np.random.default_rng(0).standard_normal((len(dense.c), len(dense.c)))
+    V = outer_product(dense.coordinates.inverse_transform(U))
     one, other = (problem.rescale(problem.coordinates.transform_matrix(V)) for problem in (dense, rows))
     assert other.value == pytest.approx(one.value, abs=1e-12)
     q = rows.X.quadratic_forms(other.U)
@@ -84,7 +73,7 @@ def test_centering_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_co
 @every_penalty
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
-    U = rows.rescale(factor(rows)).U
+    U = rows.rescale(np.random.default_rng(0).standard_normal((len(rows.c), len(rows.c)))).U
     last, M = sampling.iterate_from_pass(rows, U, None, 0)
     sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
     small = sampling.surrogate(rows, sample, (last, M))
@@ -188,20 +177,6 @@ def test_rows_are_many_where_samples_of_twenty_entries_each_are_few_beside_them(
     assert not sampling.many_rows(39_999, 5)
     assert sampling.many_rows(160_000, 63)
     assert not sampling.many_rows(160_000, 64)
-
-
-def test_samples_grow_by_the_same_factor_up_to_half_of_the_rows():
-    n, D = 100_000, 20
-    sizes = list(sampling.sample_sizes(n, D, has_l1=False))
-    assert sizes[0] == 8 * D**2
-    assert all(m <= n / 2 for m in sizes)
-    assert sizes[1:] == [int(2.5 * m) for m in sizes[:-1]]
-    assert 2.5 * sizes[-1] > n / 2
-    sparse = list(sampling.sample_sizes(n, D, has_l1=True))
-    assert sparse[0] == max(3 * D**2, int(0.02 * n))
-    assert all(m <= n / 2 for m in sparse)
-    assert next(sampling.sample_sizes(n, 40, has_l1=True)) == 3 * 40**2
-    assert next(sampling.sample_sizes(n, 2, has_l1=False)) == 2000
 
 
 @pytest.mark.parametrize("permuted", [0, 10_000])

@@ -122,20 +122,3 @@ def test_a_table_whose_change_is_not_seen_is_found_out(monkeypatch):
     monkeypatch.setattr(stress_cells, "SECONDS", 5.0)
     monkeypatch.setattr(streamed, "checksum", lambda block, _: np.zeros(block.shape[1]))
     assert max(bound.excess for bound in check_instance(make_instance("changed_table", 9))[0]) > 1e-3
-
-
-# For which data
-
-
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_directions_left_out_are_counted_and_no_others():
-    rng = np.random.default_rng(0)
-    x, y, z = rng.standard_normal((3, 12))
-    twice, zeros, wide = np.column_stack([x, x, z]), np.column_stack([x, y, np.zeros(12)]), rng.standard_normal((4, 9))
-    near, offset = np.column_stack([x, x + 2.0**-50 * y]), (0.5, dc.Penalty(0, [0, 0, 0.1]))
-    assert "n_excluded=1" in repr(dc.low_rank(twice, *offset, tol=1e-6))
-    for count, X, penalty in (
-        (1, twice, dc.Penalty()), (1, near, dc.Penalty()), (0, twice, dc.Penalty(0.1)), (0, twice, dc.Penalty.l1(0.1)),
-        (0, zeros, dc.Penalty()), (0, wide, dc.Penalty(0.3)),
-    ):  # fmt: skip
-        assert dc.low_rank(X, penalty=penalty, tol=1e-6).n_excluded == count

@@ -102,7 +102,7 @@ QUICK = ("tuples", "data frame of Int64", "int8", "matrix", "read-only", "memory
 COSTLY = {  # with CVXPY, or with many resamples
     "constrained_alpha", "correlation", "gaussian_mixture", "ifpca", "lifted", "multiclass",
     "penalized_nu", "select_ifpca", "select_sparse_component", "select_sparse_kmeans", "sparse_component", "v_space",
-    "v_space_normalized",
+    "structure_test", "v_space_normalized",
 }  # fmt: skip
 QUICK_OF_COSTLY = ("data frame of Int64", "int8", "csc", "dask")
 every_matrix = quick_or_slow(

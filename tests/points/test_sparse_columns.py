@@ -78,7 +78,7 @@ def test_entries_that_the_row_cancels_are_zeros():
 
 
 def far_from_zero(n=40, d=5):
-    """Return a sparse table with a column of 2000 +- 10, one of 0 and 2000 in equal parts, and one with a single zero."""
+    """Return a sparse table with columns of 2000 +- 10, of 0 and 2000 in equal parts, and with a single zero."""
     rng = np.random.default_rng(3)
     points = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
     points[:, 0] = 2000.0 + 10.0 * rng.standard_normal(n)

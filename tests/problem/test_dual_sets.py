@@ -192,64 +192,6 @@ def test_orthogonal_rows_whose_product_is_negative_and_computed_as_zero_are_not_
     assert found > 10
 
 
-@pytest.mark.parametrize("labels", [None, [0, 1, 0, 2, 0, 1, 2, 3]])
-def test_v_is_left_only_where_its_multiplier_reaches_the_edge_of_the_dual_set(labels):
-    rng = np.random.default_rng(4)
-    labels = np.arange(8) if labels is None else np.array(labels)
-    c = rng.uniform(0.5, 1.5, 8)[labels]
-    penalty = PairPenalty(c) if len(np.unique(labels)) == 8 else GroupNorms(c, labels)
-    V, C = np.ones((8, 8)), np.zeros((8, 8))
-    places = blocks_of(labels)
-    for i, g in enumerate(places):
-        for h in places[i + 1 :]:
-            scale = 1.0 if (g[0] + h[0]) % 2 else 0.9
-            block = np.outer(np.ones(len(g)) / len(g) ** 0.5, np.ones(len(h)) / len(h) ** 0.5)
-            C[np.ix_(g, h)] = scale * c[g[0]] * c[h[0]] * block
-            C[np.ix_(h, g)] = C[np.ix_(g, h)].T
-            V[np.ix_(g, h)] = V[np.ix_(h, g)] = scale == 1.0
-    found = penalty.zero_inactive(np.ones((8, 8)), C)
-    apart = labels[:, None] != labels
-    np.testing.assert_array_equal(found[apart], V[apart])
-
-
-def test_of_known_pairs_v_is_left_only_where_it_is_positive_and_its_multiplier_takes_nothing_off():
-    known = np.array([True, True, True, False])
-    penalty = SignConstraints(np.ones(4), nonnegative=known)
-    V = np.array([[1.0, 0.5, -0.5, 0.5], [0.5, 1.0, 0.5, 0.5], [-0.5, 0.5, 1.0, -0.5], [0.5, 0.5, -0.5, 1.0]])
-    C = np.sign(V) * ~np.eye(4, dtype=bool)
-    C[0, 2] = C[2, 0] = -1.0  # as in the set without signs
-    C[0, 1] = C[1, 0] = -3.0  # by far beyond it: something is taken off
-    found = penalty.zero_inactive(V, C)
-    assert found[0, 1] == found[1, 0] == found[0, 2] == found[2, 0] == 0.0
-    assert found[1, 2] == 0.5
-    np.testing.assert_array_equal(found[3, :3], V[3, :3])
-
-
-def test_a_known_pair_that_is_negative_keeps_the_multiplier_that_is_given():
-    penalty = SignConstraints(np.array([1.0, 2.0, 3.0]), nonnegative=np.array([True, True, False]))
-    V, given = np.array([[1.0, -0.5, 0.5], [-0.5, 1.0, -0.5], [0.5, -0.5, 1.0]]), np.full((3, 3), -7.0)
-    found, width = penalty.subgradient(V, 1e-3, given), penalty.half_width
-    assert (found[0, 1], found[0, 2], found[1, 2]) == (-7.0, width[0, 2], -width[1, 2])
-
-
-@pytest.mark.parametrize(("relative", "reached"), [(0.1, 0.25), (0.3, 0.75), (0.8, 1.0)])
-def test_a_block_below_the_threshold_has_its_share_of_the_largest_multiplier(relative, reached):
-    """At threshold 0.4 of the root of tr V_gg tr V_hh: with one column of V, the block has that norm relative to it."""
-    penalty = GroupNorms(np.array([2.0, 2.0, 3.0]), np.array([0, 0, 1]))
-    V = np.diag([4.0, 5.0, 25.0])
-    V[:2, 2] = V[2, :2] = relative * 15.0 * np.array([0.6, 0.8])
-    found = penalty.subgradient(1e-4 * V, 0.4, penalty.zero())
-    np.testing.assert_allclose(found[:2, 2], reached * 6.0 * np.array([0.6, 0.8]), rtol=1e-9)
-
-
-def between_groups(rng):
-    """Two sets of groups with weights, and a matrix between them."""
-    labels = np.array([0, 0, 1, 2, 2, 3, 4, 4, 4, 5])
-    c = rng.uniform(0.5, 1.5, 6)[labels]
-    rows, columns = np.arange(5), np.arange(5, 10)
-    return GroupNorms(c, labels).off_diagonal(rows, columns), labels[rows], labels[columns], c
-
-
 def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
     """Blocks just beyond their bound and far beyond it; without groups entries too, at sides that are rounded up."""
     rng, rounded_up = np.random.default_rng(9), 0
@@ -272,12 +214,3 @@ def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
                 B, side = inside[np.ix_(g, h)], exactly[g[0], h[0]]
                 assert is_semidefinite(side**2 * fractions(np.eye(len(g))) - B @ B.T)
     assert rounded_up > 0
-
-
-def test_the_columns_beyond_the_dual_set_are_those_of_groups_with_a_block_beyond_it():
-    rng = np.random.default_rng(7)
-    part, *_ = between_groups(rng)
-    T, t = part.project_safe(rng.standard_normal((5, 5)), 0.1) / 2.0, 0.1
-    assert len(part.violated_columns(T, t)) == 0
-    T[0, 2] = 10.0
-    np.testing.assert_array_equal(part.violated_columns(T, t), [1, 2, 3])

@@ -105,9 +105,12 @@ def test_a_subgradient_is_in_the_dual_set_and_attains_the_maximum(penalty):
 
 
 @without_diagonal
-def test_where_the_multiplier_is_inside_the_dual_set_nothing_of_the_penalty_is_left(penalty):
-    V = next(U for U in draw_factors(penalty) if U.shape[1] > 1)
-    assert penalty.support_function(penalty.zero_inactive(V @ V.T, penalty.zero())) == 0.0
+def test_v_is_left_where_its_multiplier_is_at_the_edge_of_the_dual_set_and_zero_where_it_is_inside(penalty):
+    U = next(U for U in draw_factors(penalty) if U.shape[1] > 1)
+    V = U @ U.T
+    at_edge = penalty.subgradient(V, 1e-12, penalty.zero())
+    np.testing.assert_array_equal(penalty.zero_inactive(V, at_edge), V)
+    assert penalty.support_function(penalty.zero_inactive(V, 0.9 * at_edge)) == 0.0
 
 
 @without_diagonal

@@ -18,9 +18,8 @@ from diffrac_cvx.points.checks import (
     warn_constant,
 )
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.factors import Factor, Sparse, is_sparse, order_columns
+from diffrac_cvx.points.factors import Factor, Sparse, SparseLabelsFactor, is_sparse, order_columns
 from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor, residual_bounds, row_bounds, sum_error
-from diffrac_cvx.points.label_factors import SparseLabelsFactor
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, row_products
 from diffrac_cvx.points.points import ColumnPoints, Indexer, LazyFactor, Mask, Points
 from diffrac_cvx.points.streamed import StreamedRows

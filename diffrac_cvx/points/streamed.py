@@ -22,9 +22,8 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, require_table
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.factors import Factor, LabelsFactor, dense
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
-from diffrac_cvx.points.label_factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS
 from diffrac_cvx.points.points import (
     ColumnPoints,
@@ -383,7 +382,7 @@ def known_shape(X: Any) -> Any:
 def run_chunks(
     array: Any, task: tuple[StreamedRows, Callable[..., Any]], own: list[tuple[tuple[int, int], tuple[Array, ...]]]
 ) -> list[Any]:
-    """Return the results of `run_part` for all chunks of a dask array, from the workers of a cluster if there is one."""
+    """Return the results of `run_part` for all chunks of a dask array, from a cluster if there is one."""
     blocks, client = array.to_delayed().ravel(), current_client()
     if client is None:
         calls = [partial(run_local_chunk, block, task, *part) for block, part in zip(blocks, own, strict=True)]

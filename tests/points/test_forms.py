@@ -21,8 +21,8 @@ import diffrac_cvx as dc
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.label_factors import FactorTable
-from diffrac_cvx.points.reading import as_points, as_rows
+from diffrac_cvx.points.factors import FactorTable
+from diffrac_cvx.points.reading import as_rows, read_points
 from diffrac_cvx.rounding.directions import leading_direction
 from diffrac_cvx.solvers.factored import sampling
 
@@ -354,8 +354,10 @@ def test_every_sparse_format_is_the_same_matrix_and_stays_as_it_was(kind):
     table = getattr(scipy.sparse, f"{kind}_matrix")(POINTS)
     before = table.copy()
     for by_columns in (False, True):
-        expected = as_points(scipy.sparse.csr_array(POINTS), by_columns=by_columns)
-        np.testing.assert_array_equal(as_points(table, by_columns=by_columns).array(), expected.array())
+        found, expected = (
+            read_points(given, by_columns=by_columns).X for given in (table, scipy.sparse.csr_array(POINTS))
+        )
+        np.testing.assert_array_equal(found.array(), expected.array())
     assert abs(table - before).sum() == 0.0
     assert table.format == before.format
 

@@ -13,7 +13,7 @@ from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import RoundedFactor, sum_error
-from diffrac_cvx.points.reading import as_points, as_rows, rank_of
+from diffrac_cvx.points.reading import as_rows, rank_of, read_points
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
 from diffrac_cvx.points.streamed import StreamedRows
 from experiments.stress.exact import direction_value
@@ -138,5 +138,5 @@ def test_a_value_of_sparse_rows_is_not_below_the_exact_one_however_far_the_row(s
 def test_rows_of_sparse_columns_have_weighted_grams_that_are_summed_by_blocks():
     """The bounds of `StreamedRows` assume the rounding of blockwise sums, not that of sparse products."""
     columns = as_sparse_columns(scipy.sparse.csr_array(without_small_entries()))
-    rows = as_points(columns)
+    rows = read_points(columns).X
     np.testing.assert_array_equal(rows.gram, replace(rows, gram=None, units=np.ones(6)).second_moment())

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from instances import assert_overlap
 from oracles import augmented, best_fit, gamma, labelings
 from posed import direction_problem
 from sparse_instances import instance
@@ -49,11 +50,6 @@ def weighted_objective(X, w, V, nu, a, c):
     return float(1 - 2 * p @ np.sqrt(np.maximum(q, 0.0)) + p @ q + gamma(V, a, c))
 
 
-def assert_meet(*results):
-    """Check that certified bounds on the same optimum overlap."""
-    assert max(found.lower for found in results) <= min(found.upper for found in results) + 1e-12
-
-
 # The solvers
 
 
@@ -64,7 +60,7 @@ def test_the_fast_path_and_the_reference_find_the_same_weighted_optimum(nu, pena
     fast = dc.low_rank(X, nu, PENALTIES[penalty], sample_weight=w, tol=1e-6)
     assert reference.gap <= 1e-6
     assert fast.gap <= 1e-6
-    assert_meet(reference, fast)
+    assert_overlap(reference, fast)
     problem = dc.v_space(X, nu, PENALTIES[penalty], sample_weight=w).problem
     assert problem.solve(solver="CLARABEL") == pytest.approx(fast.value, abs=1e-5)  # before any certificate
     a, c = PENALTIES[penalty].weights(3)
@@ -83,12 +79,12 @@ def test_whole_weights_give_what_repeated_rows_give_on_problems_of_every_kind(se
     found = dc.low_rank(X, **known, sample_weight=w, tol=1e-6, max_iter=2000)
     other = dc.low_rank(rows, **known, tol=1e-6, max_iter=2000)
     np.testing.assert_allclose([found.value, found.lower], [other.value, other.lower], rtol=0, atol=1e-6)
-    assert_meet(found, other)
+    assert_overlap(found, other)
     any_V = np.diag(np.arange(1.0, 1 + len(found.V))) + 0.1
     for V, tol in ((found.V, 2e-6), (any_V / np.sum(any_V**2), 1e-5)):
         weighted = dc.certify_v(X, V, **known, sample_weight=w)
         np.testing.assert_allclose(weighted, dc.certify_v(rows, V, **known), rtol=0, atol=tol)
-        assert_meet(weighted, other)
+        assert_overlap(weighted, other)
     y = dc.rounding.kmeans_centered(other.F)
     given = np.ones(len(X))
     given[w > 0] = y[np.cumsum(w).astype(int)[w > 0] - 1]

@@ -22,9 +22,9 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, require_table
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.factors import Factor, LabelsFactor, dense
+from diffrac_cvx.points.factors import Factor, FactorTable, dense, order_columns
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
-from diffrac_cvx.points.linear_algebra import BLOCK_ROWS
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, unit_rows
 from diffrac_cvx.points.points import (
     ColumnPoints,
     Excluded,
@@ -300,6 +300,31 @@ class StreamedRows(Points):
 
     def used_columns(self) -> Mask:
         return np.asarray(self.units > 0.0)
+
+
+class LabelsFactor(FactorTable):
+    """Rows of X U scaled to unit norm: the factor of the optimal labels' matrix for V = UU' (appendix C.2).
+
+    X has the coordinates of U.  One thread reads it again after the solver has returned; X must not have changed.
+    """
+
+    def __init__(self, X: Points, U: Factor) -> None:
+        self.X, self.U = X, order_columns(dense(U), rtol=1e-16)
+        self.shape = (len(X), int(self.U.shape[1]))
+
+    def __matmul__(self, W: Array) -> Array:
+        with one_thread():
+            return self.X.stack_products(lambda XU: unit_rows(XU) @ W, self.U)
+
+    def rmatvec(self, y: Array) -> Array:
+        with one_thread():
+            (total,) = self.X.add_products(lambda XU, y: (unit_rows(XU).T @ y,), self.U, y)
+        return np.asarray(total)
+
+    def gram(self) -> Array:
+        with one_thread():
+            (total,) = self.X.add_products(lambda XU: (unit_rows(XU).T @ unit_rows(XU),), self.U)
+        return np.asarray(total) / len(self)
 
 
 def uncentered(table: Any, threads: int = 1) -> StreamedRows:

@@ -18,8 +18,7 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import outside_norm_bound
 from diffrac_cvx.points.linear_algebra import EPS, whitener_with_ridge
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.problem.coordinates import Coordinates
-from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from experiments.stress import cells as stress_cells
 from experiments.stress.cells import ROUNDED, check_instance, measure

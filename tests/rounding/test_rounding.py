@@ -10,8 +10,8 @@ from diffrac_cvx.metrics import eigenvalue_ratio, separation
 from diffrac_cvx.points.checks import normalize_weights
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import psd_factor
+from diffrac_cvx.points.streamed import LabelsFactor
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_1d, kmeans_centered, kmeans_rows, sign_centered
 from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE, apply_constraints, right_vectors
 

@@ -239,6 +239,7 @@ class StreamedRows(Points):
         return self.centered.stack(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
     def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
+        """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks of X U."""
         return self.centered.add(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
@@ -308,7 +309,7 @@ class LabelsFactor(FactorTable):
     X has the coordinates of U.  One thread reads it again after the solver has returned; X must not have changed.
     """
 
-    def __init__(self, X: Points, U: Factor) -> None:
+    def __init__(self, X: StreamedRows, U: Factor) -> None:
         self.X, self.U = X, order_columns(dense(U), rtol=1e-16)
         self.shape = (len(X), int(self.U.shape[1]))
 

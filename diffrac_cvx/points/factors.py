@@ -41,13 +41,6 @@ def scale_rows(U: Factor, s: Array) -> Factor:
     return np.asarray(s[:, None] * U)
 
 
-def scale_both(M: Factor, s: Array) -> Factor:
-    """Return Diag(s) M Diag(s) for a symmetric matrix."""
-    if is_sparse(M):
-        return scale_rows(scale_rows(M, s).T, s)
-    return np.asarray(M * np.outer(s, s))
-
-
 def squared_norm(U: Factor) -> float:
     """Return the sum of the squared entries, tr UU'."""
     entries = U.data if is_sparse(U) else U

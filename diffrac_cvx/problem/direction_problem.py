@@ -15,16 +15,7 @@ from diffrac_cvx.points.checks import Array, as_matrix, format_indices, warn_deg
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.exclusion import PointsKind, exclude, is_rounding_noise
-from diffrac_cvx.points.factors import (
-    Factor,
-    Sparse,
-    as_sparse,
-    dense,
-    is_sparse,
-    scale_both,
-    scale_rows,
-    squared_norm,
-)
+from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     WhiteningErrorBounds,
@@ -79,7 +70,7 @@ class Coordinates:
 
     def inverse_transform_multiplier(self, C: Factor) -> Factor:
         """Return a multiplier of the l1 penalty in the user's coordinates."""
-        return scale_both(C, 1.0 / self.scale)
+        return scale_rows(scale_rows(C, 1.0 / self.scale).T, 1.0 / self.scale)
 
     def labels_factor(self, U: Factor, points: Array) -> LazyFactor:
         """Return the factor of labels for centred points in the user's units, possibly new points."""

@@ -34,11 +34,8 @@ PENALTIES = {
     "one sign": SignConstraints(C, nonnegative=np.arange(D) == 3),
 }
 each = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
-without_diagonal = pytest.mark.parametrize(
-    "penalty",
-    [one for one in PENALTIES.values() if not isinstance(one, BoxWithDiagonal)],
-    ids=[n for n in PENALTIES if "diag" not in n],
-)
+NO_DIAGONAL = {name: penalty for name, penalty in PENALTIES.items() if not isinstance(penalty, BoxWithDiagonal)}
+without_diagonal = pytest.mark.parametrize("penalty", NO_DIAGONAL.values(), ids=NO_DIAGONAL)
 
 
 def subclasses(cls):
@@ -243,8 +240,8 @@ def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_s
     tC = cp.Variable((3, 3))
     inside = [
         cp.sigma_max(tC[some, :][:, others]) <= t * penalty.c[rows[some[0]]] * penalty.c[columns[others[0]]]
-        for some in blocks_among(penalty, rows)
-        for others in blocks_among(penalty, columns)
+        for some in blocks_of(penalty.labels[rows])
+        for others in blocks_of(penalty.labels[columns])
     ]
     root = np.linalg.cholesky(np.linalg.inv(P))
     problem = cp.Problem(cp.Minimize(cp.sum_squares(root.T @ (tC - T))), inside)
@@ -257,11 +254,6 @@ def test_no_multipliers_are_chosen_between_two_parts_of_one_group():
     """C is 0 inside a group, so that a clipped block of it would prove too much."""
     with pytest.raises(ValueError, match="a group is split between rows and columns"):
         PENALTIES["groups"].off_diagonal(np.array([0, 3]), np.array([1, 2]))
-
-
-def blocks_among(penalty, indices):
-    """The positions of each group among some coordinates."""
-    return [np.flatnonzero(np.isin(indices, group)) for group in penalty.groups if np.isin(indices, group).any()]
 
 
 # In exact numbers
@@ -283,9 +275,7 @@ def is_in_dual_set(C, c, labels):
     for i, g in enumerate(places):
         for h in places[i + 1 :]:
             B = exactly[np.ix_(g, h)]
-            B = B if len(g) <= len(h) else B.T
-            S = (weights[g[0]] * weights[h[0]]) ** 2 * fractions(np.eye(len(B))) - B @ B.T
-            if not is_semidefinite(S):
+            if not is_semidefinite((weights[g[0]] * weights[h[0]]) ** 2 * fractions(np.eye(len(B))) - B @ B.T):
                 return False
     return True
 

@@ -9,6 +9,7 @@ import re
 import tempfile
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 from forms import as_dask, as_map
-from packed import npy, npz, parquet
+from packed import parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.dense import DensePoints
@@ -26,8 +27,8 @@ from diffrac_cvx.points.linear_algebra import center_columns
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.rounding.directions import leading_direction
-from diffrac_cvx.solvers import race
-from diffrac_cvx.solvers.stopping import Stopping, WarmStart
+from diffrac_cvx.solvers import driver
+from diffrac_cvx.solvers.driver import Stopping, WarmStart
 
 FILE = Path(__file__).with_suffix(".txt")
 INDENT = "    "
@@ -56,6 +57,12 @@ def with_entry(value):
 def table(name, content, **how):
     """The table of a file with this content."""
     return dc.datasets.read_table(content.encode() if isinstance(content, str) else content, name=name, **how)
+
+
+def groups(folder, content):
+    """The groups of three columns, from a file with this content."""
+    (folder / "groups.csv").write_bytes(content)
+    return dc.datasets.column_groups(("age", "job_clerk", "site_a"), folder / "groups.csv")
 
 
 def chunked(table):
@@ -95,9 +102,9 @@ def namespace(folder):
         "as_map": lambda table: as_map(table, folder), "chunked": chunked, "loaded": loaded, "raises": raises,
         "second_chunk": second_chunk, "with_entry": with_entry, "weights_of": weights_of,
         "leading_direction": leading_direction, "GroupNorms": GroupNorms, "DensePoints": DensePoints,
-        "centered": center_columns(X), "race": race.race, "WarmStart": WarmStart, "Stopping": Stopping,
+        "centered": center_columns(X), "race": driver.race, "WarmStart": WarmStart, "Stopping": Stopping,
         "replace": replace, "table": table, "TEXT": TEXT,
-        "npy": npy, "npz": npz, "parquet": parquet,
+        "parquet": parquet, "groups": partial(groups, folder),
     }  # fmt: skip
 
 

@@ -53,9 +53,10 @@ NEEDED = {  # other required arguments
     "certificate": dc.optimal_labels(X, ridge=0.1, tol=1e-2, certificate=True).certificate,
 }  # fmt: skip
 OPTIONS = {
-    "compare": {"methods": ["low_rank"]}, "sparse_kmeans": {"n_init": 1, "bound": 1.3},
-    "select_sparse_kmeans": {"n_init": 1}, "gaussian_mixture": {"n_init": 1},
-}  # fmt: skip
+    "compare": {"methods": ["low_rank"]},
+    "sparse_kmeans": {"n_init": 1, "bound": 1.3},
+    "gaussian_mixture": {"n_init": 1},
+}
 TABLES_READ = {  # functions that stream a table; the others need it in memory
     "certify_clusters", "certify_labels", "certify_v", "check_certificate", "find_components", "fista", "lambda_path",
     "leading_direction", "low_rank", "nu_path", "optimal_labels", "structure_test",
@@ -92,8 +93,7 @@ FUNCTIONS = functions_of("X")
 QUICK = ("tuples", "data frame of Int64", "int8", "matrix", "read-only", "memory map", "csc", "dask")
 COSTLY = {  # with CVXPY, or with many resamples
     "constrained_alpha", "correlation", "gaussian_mixture", "ifpca", "lifted", "multiclass",
-    "penalized_nu", "select_ifpca", "select_sparse_component", "select_sparse_kmeans", "sparse_component", "v_space",
-    "structure_test", "v_space_normalized",
+    "penalized_nu", "sparse_component", "structure_test", "v_space", "v_space_normalized",
 }  # fmt: skip
 QUICK_OF_COSTLY = ("data frame of Int64", "int8", "csc", "dask")
 every_matrix = quick_or_slow(

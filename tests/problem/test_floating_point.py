@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.fixture(autouse=True)
 def little_time(monkeypatch):
     """A solve ends early: its bounds hold all the same."""
-    monkeypatch.setattr(stress_cells, "SECONDS", 0.05)
+    monkeypatch.setattr(stress_cells, "SECONDS", 0.1)
 
 
 # Values in sixty digits
@@ -86,7 +86,7 @@ def test_no_bound_is_on_the_wrong_side_of_an_exact_value(family, number):
 
 def test_a_lower_bound_that_forgets_rounding_is_found_out(monkeypatch):
     monkeypatch.setattr(search, "least_certified_t", lambda *given: given[4] * (1.0 - 1e-12))
-    monkeypatch.setattr(stress_cells, "BATCH", 3)
+    monkeypatch.setattr(stress_cells, "BATCH", 6)
     row = measure("planted", 0)
     assert row["violations"] > 0
     assert not check_bounds(pd.DataFrame([{"family": "planted", **row}])).passed

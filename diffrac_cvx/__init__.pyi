@@ -89,7 +89,6 @@ from .estimators import (
 from .points.constraints import Constraints as Constraints
 from .problem.formatting import format_lower as format_lower
 from .problem.formatting import format_upper as format_upper
-from .problem.gradient import Gradient as Gradient
 from .problem.penalty import Penalty as Penalty
 from .problem.result import (
     Bracket as Bracket,

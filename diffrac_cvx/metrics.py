@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval, normalize_weights
-from diffrac_cvx.points.label_factors import FactorTable
+from diffrac_cvx.points.factors import FactorTable
 from diffrac_cvx.points.linear_algebra import (
     column_basis,
     leading_right_vectors,

@@ -103,7 +103,7 @@ def namespace(folder):
         "second_chunk": second_chunk, "with_entry": with_entry, "weights_of": weights_of,
         "leading_direction": leading_direction, "GroupNorms": GroupNorms, "DensePoints": DensePoints,
         "centered": center_columns(X), "race": driver.race, "WarmStart": WarmStart, "Stopping": Stopping,
-        "solved": dc.low_rank(X, ridge=0.1), "replace": replace, "table": table, "TEXT": TEXT,
+        "replace": replace, "table": table, "TEXT": TEXT,
         "parquet": parquet, "groups": partial(groups, folder),
     }  # fmt: skip
 

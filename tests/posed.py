@@ -3,12 +3,12 @@
 import numpy as np
 
 from diffrac_cvx.certificates import values
+from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.points.dense import array_points, weighted_points
 from diffrac_cvx.points.floating_point import residual_bounds, row_norms
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem import direction_problem as problems
-from diffrac_cvx.problem.gradient import make_instance
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding import directions
 from diffrac_cvx.solvers import driver
@@ -46,7 +46,7 @@ def proved_clusters_value(X, Z, W, nu, a, c):
 
 def with_proved_value(found, X, nu, penalty, limits):
     """Return a result with the value of its V."""
-    return driver.with_certified_value(found, centered_points(X), make_instance(X, nu, penalty), limits)
+    return driver.with_certified_value(found, RoundingBound(centered_points(X), nu, penalty), limits)
 
 
 def best_direction(X, target, a, c, weights=None):

@@ -1,5 +1,9 @@
-"""Dense and sparse factors U of V = UU'; sparse ones have few nonzeros per column, as for a block-diagonal V."""
+"""Factors U of V = UU', dense or sparse with few nonzeros per column, and factors F of Y = FF' for large n.
 
+The rows of such an F are computed, or read, in blocks and never stored all at once.
+"""
+
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,7 +11,7 @@ import scipy.sparse
 
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import LARGE_SIZE, principal_columns, row_blocks, times
+from diffrac_cvx.points.linear_algebra import LARGE_SIZE, lanczos, principal_columns, row_blocks, times
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -35,13 +39,6 @@ def scale_rows(U: Factor, s: Array) -> Factor:
     if is_sparse(U):
         return scipy.sparse.csc_array(scipy.sparse.diags_array(s) @ U)
     return np.asarray(s[:, None] * U)
-
-
-def scale_both(M: Factor, s: Array) -> Factor:
-    """Return Diag(s) M Diag(s) for a symmetric matrix."""
-    if is_sparse(M):
-        return scale_rows(scale_rows(M, s).T, s)
-    return np.asarray(M * np.outer(s, s))
 
 
 def squared_norm(U: Factor) -> float:
@@ -96,3 +93,45 @@ def outer_product(G: Factor) -> Array:
     size = G.shape[0]
     require_memory(8.0 * size**2, f"a dense {size} x {size} matrix", "use the factor G of the result, V = GG'")
     return np.asarray((G @ G.T).toarray() if is_sparse(G) else G @ G.T)
+
+
+# Factors of labels
+
+
+class FactorTable(ABC):
+    """Factor F, (n, r), accessible through its products with vectors and small matrices."""
+
+    shape: tuple[int, int]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def __matmul__(self, W: Array) -> Array:
+        """Return F W, shape (n,) or (n, k)."""
+
+    @abstractmethod
+    def rmatvec(self, y: Array) -> Array:
+        """Return F'y, shape (r,)."""
+
+    @abstractmethod
+    def gram(self) -> Array:
+        """Return F'F/n, shape (r, r)."""
+
+    def __call__(self) -> Array:
+        """Return F as an array; raise ResourceError if it does not fit in memory."""
+        remedy = "pass the result's `factor` to the rounding functions, which do not form F"
+        require_memory(8.0 * 2 * len(self) * self.shape[1], f"a factor of {self.shape[1]} columns", remedy)
+        return self @ np.eye(self.shape[1])
+
+    def leading(self, k: int, *, centered: bool = False) -> tuple[Array, Array]:
+        """Return the k largest eigenvalues of F'F/n, or of the covariance of the rows, and their vectors, (k, r)."""
+        r = self.shape[1]
+        mean = self.rmatvec(np.ones(len(self))) / len(self) if centered else np.zeros(r)
+        if r <= LARGE_SIZE:
+            values, vectors = np.linalg.eigh(self.gram() - np.outer(mean, mean))
+        else:
+            values, vectors = lanczos(
+                lambda w: self.rmatvec(self @ w) / len(self) - mean * float(mean @ w), r, k, "LA", tol=0.0
+            )
+        return values[::-1][:k], np.asarray(vectors[:, ::-1][:, :k].T)

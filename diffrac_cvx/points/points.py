@@ -196,10 +196,6 @@ class Points(ABC):
         """Return ``function(block, *aligned)`` of the row blocks of X U, stacked."""
         return self.stack(partial(of_products, function, U), *aligned)
 
-    def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
-        """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks of X U."""
-        return self.add(partial(of_products, function, U), *aligned)
-
     def __matmul__(self, U: Factor) -> Array:
         """Return X U, shape (n,) or (n, r)."""
         if U.ndim == 1:

@@ -70,43 +70,37 @@ def read_points(
 ) -> Sample:
     """Return the points of positive weight of a table, validated and centred; weights may be checked before.
 
-    With weights or constraints they are stored as an array, to which sparse matrices and dask arrays with constraints
-    are converted.  Any other table is read by `as_points`: by rows if ``are_many(n, d)``, else by columns on request.
+    X is an (n, d) array, memory map, sparse matrix or dask array, or points without weights.  With weights or
+    constraints the points are stored as an array, to which sparse matrices and dask arrays with constraints are
+    converted.  Otherwise dask arrays and, if ``are_many(n, d)``, all tables are streamed, without a copy; a sparse
+    matrix is stored by columns on request, and else streamed.
     """
     if isinstance(X, Points) and not (sample_weight is None and constraints is None):
         raise ParameterError("X is Points, which hold their own weights and constraints. Pass an array with these two.")
     weights = sample_weight if isinstance(sample_weight, PointWeights) else weights_for(X, sample_weight)
-    if weights is None and constraints is None:
-        shape = getattr(X, "shape", ())
-        many = are_many is not None and len(shape) == 2 and are_many(*shape)
-        points = as_points(X, by_rows=many, by_columns=by_columns and not many, warn=warn)
-        return Sample(points, points, None)
-    if constraints is not None and (is_chunked(X) or hasattr(X, "toarray")):
-        X = table_array(X)
-    centered = centered_data(X, weights, warn=warn)
-    return Sample(weighted_points(centered, weights, constraints), array_points(centered[0]), weights)
-
-
-def as_points(X: Any, *, by_rows: bool = False, by_columns: bool = False, warn: bool = True) -> Points:
-    """Return validated, centred data: arrays as a copy, others as `StreamedRows` or, if sparse, as `SparseColumns`.
-
-    X is an (n, d) array, memory map, sparse matrix, dask array, or a result of this function.  With `by_rows`, arrays
-    and memory maps are streamed too, without a copy; with `by_columns`, a sparse matrix is stored by columns.
-    """
-    if isinstance(X, SparseColumns) and not by_columns:
-        return rows_of(X, X.used_columns().astype(np.float64))
-    is_unweighted = isinstance(X, DensePoints) and X.weights is None and not X.chunklets.max_size
-    if is_unweighted and by_rows:  # stream its array
+    if weights is not None or constraints is not None:
+        if constraints is not None and (is_chunked(X) or hasattr(X, "toarray")):
+            X = table_array(X)
+        centered = centered_data(X, weights, warn=warn)
+        return Sample(weighted_points(centered, weights, constraints), array_points(centered[0]), weights)
+    shape = getattr(X, "shape", ())
+    many = are_many is not None and len(shape) == 2 and are_many(*shape)
+    by_columns = by_columns and not many
+    if isinstance(X, DensePoints) and many and X.weights is None and not X.chunklets.max_size:  # stream its array
         X, warn = X.array(), False
-    if isinstance(X, Points):
-        return X
-    if by_columns and hasattr(X, "toarray"):
-        return as_sparse_columns(X, warn=warn)
-    if not (by_rows or is_chunked(X) or hasattr(X, "toarray")):
-        return weighted_points(centered_data(X, warn=warn))
-    threads = allowed_threads()
-    with one_thread():
-        return as_rows(X, threads=threads, warn=warn)
+    if isinstance(X, SparseColumns) and not by_columns:
+        points: Points = rows_of(X, X.used_columns().astype(np.float64))
+    elif isinstance(X, Points):
+        points = X
+    elif by_columns and hasattr(X, "toarray"):
+        points = as_sparse_columns(X, warn=warn)
+    elif many or is_chunked(X) or hasattr(X, "toarray"):
+        threads = allowed_threads()
+        with one_thread():
+            points = as_rows(X, threads=threads, warn=warn)
+    else:
+        points = weighted_points(centered_data(X, warn=warn))
+    return Sample(points, points, None)
 
 
 def rank_of(X: Points) -> int:

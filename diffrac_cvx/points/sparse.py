@@ -18,10 +18,9 @@ from diffrac_cvx.points.checks import (
     warn_constant,
 )
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.factors import Factor, Sparse, is_sparse, order_columns
+from diffrac_cvx.points.factors import Factor, FactorTable, Sparse, is_sparse, order_columns
 from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor, residual_bounds, row_bounds, sum_error
-from diffrac_cvx.points.label_factors import SparseLabelsFactor
-from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, row_products
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, inverse_or_one, row_products, unit_rows
 from diffrac_cvx.points.points import ColumnPoints, Indexer, LazyFactor, Mask, Points
 from diffrac_cvx.points.streamed import StreamedRows
 
@@ -182,6 +181,32 @@ class SparseColumns(ColumnPoints):
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
         return float(np.mean(residual_bounds(self @ direction.v, self.row_norms(direction.units), target, direction)))
+
+
+class SparseLabelsFactor(FactorTable):
+    """Unit-norm rows of S + 1 r', which are those of X U for sparse columns and a sparse factor."""
+
+    def __init__(self, S: Sparse, r: Array, norms: Array) -> None:
+        zero, n = norms == 0.0, len(norms)  # such rows become the first unit vector
+        self.shape, self.r = (n, len(r)), r
+        self.inverse = np.where(zero, 0.0, inverse_or_one(norms))
+        first = (np.flatnonzero(zero), np.zeros(zero.sum(), dtype=int))
+        units = scipy.sparse.csr_array((np.ones(zero.sum()), first), self.shape)
+        self.S = scipy.sparse.csr_array(scipy.sparse.diags_array(self.inverse) @ S + units)
+
+    def __call__(self) -> Array:
+        return unit_rows(super().__call__())
+
+    def __matmul__(self, W: Array) -> Array:
+        return np.asarray(self.S @ W + np.multiply.outer(self.inverse, self.r @ W))
+
+    def rmatvec(self, y: Array) -> Array:
+        return np.asarray(self.S.T @ y + self.r * float(self.inverse @ y))
+
+    def gram(self) -> Array:
+        cross = np.outer(self.S.T @ self.inverse, self.r)
+        found = (self.S.T @ self.S).toarray() + cross + cross.T
+        return np.asarray(found + np.outer(self.r, self.r) * float(self.inverse @ self.inverse)) / len(self)
 
 
 def as_sparse_columns(X: Any, *, warn: bool = True) -> SparseColumns:

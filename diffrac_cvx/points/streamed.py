@@ -22,10 +22,9 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, require_table
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.factors import Factor, FactorTable, dense, order_columns
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
-from diffrac_cvx.points.label_factors import LabelsFactor
-from diffrac_cvx.points.linear_algebra import BLOCK_ROWS
+from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, unit_rows
 from diffrac_cvx.points.points import (
     ColumnPoints,
     Excluded,
@@ -98,16 +97,16 @@ class StreamedRows(Points):
 
     # Parts
 
-    def map_parts(self, function: Callable[..., Any], *aligned: Array, summed: bool = False) -> list[Any]:
+    def map_parts(self, function: Callable[..., Any], *aligned: Array) -> list[Any]:
         """Return ``function(part, *aligned)`` for all parts of the rows, in order, after a check of the table.
 
         A part is `StreamedRows` of a table in memory.  Aligned arrays have one entry per row; the function receives
-        those of the part.  With `summed`, a cluster returns one tuple of sums instead.
+        those of the part.
         """
         frame = replace(self, table=None, gram=None, threads=1, checksums=[])
         tasks = [((i, j), tuple(values[i:j] for values in aligned)) for i, j in self.bounds()]
         if not self.is_local:
-            passed = run_chunks(self.table, (frame, function), tasks, summed)
+            passed = run_chunks(self.table, (frame, function), tasks)
         else:
             calls = [partial(run_part, self.table[i:j], (frame, function), i, own) for (i, j), own in tasks]
             passed = list(in_threads(calls, self.threads)) if len(calls) > 1 else [calls[0]()]
@@ -123,8 +122,7 @@ class StreamedRows(Points):
         return cast(Values, np.concatenate(found))
 
     def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        found = self.map_parts(lambda part, *own: Points.add(part, function, *own), *aligned, summed=True)
-        return reduce(add_tuples, found)
+        return reduce(add_tuples, self.map_parts(lambda part, *own: Points.add(part, function, *own), *aligned))
 
     def bounds(self) -> list[tuple[int, int]]:
         """Return the row ranges of the parts: the chunks, or about one part per thread, of the same complete blocks."""
@@ -241,6 +239,7 @@ class StreamedRows(Points):
         return self.centered.stack(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
     def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
+        """Return the sums of the tuples ``function(block, *aligned)`` over the row blocks of X U."""
         return self.centered.add(partial(of_products, function, self.transform @ dense(U)), *aligned)
 
     def root_mean_and_mean(self, U: Factor) -> tuple[float, float, Array]:
@@ -302,6 +301,31 @@ class StreamedRows(Points):
 
     def used_columns(self) -> Mask:
         return np.asarray(self.units > 0.0)
+
+
+class LabelsFactor(FactorTable):
+    """Rows of X U scaled to unit norm: the factor of the optimal labels' matrix for V = UU' (appendix C.2).
+
+    X has the coordinates of U.  One thread reads it again after the solver has returned; X must not have changed.
+    """
+
+    def __init__(self, X: StreamedRows, U: Factor) -> None:
+        self.X, self.U = X, order_columns(dense(U), rtol=1e-16)
+        self.shape = (len(X), int(self.U.shape[1]))
+
+    def __matmul__(self, W: Array) -> Array:
+        with one_thread():
+            return self.X.stack_products(lambda XU: unit_rows(XU) @ W, self.U)
+
+    def rmatvec(self, y: Array) -> Array:
+        with one_thread():
+            (total,) = self.X.add_products(lambda XU, y: (unit_rows(XU).T @ y,), self.U, y)
+        return np.asarray(total)
+
+    def gram(self) -> Array:
+        with one_thread():
+            (total,) = self.X.add_products(lambda XU: (unit_rows(XU).T @ unit_rows(XU),), self.U)
+        return np.asarray(total) / len(self)
 
 
 def uncentered(table: Any, threads: int = 1) -> StreamedRows:
@@ -382,31 +406,17 @@ def known_shape(X: Any) -> Any:
 
 
 def run_chunks(
-    array: Any,
-    task: tuple[StreamedRows, Callable[..., Any]],
-    own: list[tuple[tuple[int, int], tuple[Array, ...]]],
-    summed: bool,
+    array: Any, task: tuple[StreamedRows, Callable[..., Any]], own: list[tuple[tuple[int, int], tuple[Array, ...]]]
 ) -> list[Any]:
-    """Return the results of `run_part` for all chunks of a dask array; the workers of a cluster add them in pairs."""
+    """Return the results of `run_part` for all chunks of a dask array, from a cluster if there is one."""
     blocks, client = array.to_delayed().ravel(), current_client()
     if client is None:
         calls = [partial(run_local_chunk, block, task, *part) for block, part in zip(blocks, own, strict=True)]
         return list(in_threads(calls, 2))  # one reads while the other computes
-    from dask.base import annotate
     from dask.delayed import delayed
-    from distributed import futures_of
 
-    run, join, shared = delayed(run_chunk, pure=False), delayed(add_results, pure=False), delayed(task, traverse=False)
-    held, tasks = futures_of(array), []  # by a cluster on which the array is persisted
-    holders = read(client.who_has, held) if held else {}
-    for block, part in zip(blocks, own, strict=True):  # otherwise the scheduler may send a chunk to any idle worker
-        workers = list(holders.get(block.key, ()))
-        with annotate(**({"workers": workers, "allow_other_workers": True} if workers else {})):
-            tasks.append(run(block, shared, *part))
-    while summed and len(tasks) > 1:
-        odd = tasks[-1:] if len(tasks) % 2 else []
-        tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
-    futures = client.compute(tasks)
+    run, shared = delayed(run_chunk, pure=False), delayed(task, traverse=False)
+    futures = client.compute([run(block, shared, *part) for block, part in zip(blocks, own, strict=True)])
     try:
         (found,) = in_threads([partial(read, client.gather, futures)], 1)
     finally:
@@ -433,11 +443,6 @@ def run_chunk(
         )
     with one_thread():
         return run_part(table, task, rows[0], own)
-
-
-def add_results(first: Any, second: Any) -> Any:
-    """Return the sums of the tuples, and of the checksums, of two results of `run_part`."""
-    return add_tuples(first[0], second[0]), first[1] + second[1]
 
 
 def current_client() -> Any:

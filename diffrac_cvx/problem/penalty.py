@@ -141,10 +141,16 @@ class Penalty:
         return read_feature_groups(self.groups, d) or FeatureGroups.singles(d)
 
     def pair_penalty(self, d: int) -> PairPenalty:
-        """Return the penalty for d features, as the class of its groups and signs: the registry of the penalties."""
+        """Return the penalty for d features, as the class of its groups and signs: the registry of the penalties.
+
+        A single group of all columns becomes a ridge, and groups of one column the l1 norm.
+        """
         (a, c), groups = self.weights(d), self.feature_groups(d)
+        if len(groups.names) == 1 < d:
+            a, c = np.sqrt(a**2 + c**2), np.zeros(d)
         if self.nonnegative is None:
-            return PairPenalty(c, a=a) if groups.are_single else GroupNorms(c, groups.labels, a=a)
+            is_l1 = groups.are_single or not c.any()
+            return PairPenalty(c, a=a) if is_l1 else GroupNorms(c, groups.labels, a=a)
         nonnegative = np.zeros(d, dtype=bool)
         nonnegative[read_nonnegative(self.nonnegative, d)] = True
         return SignConstraints(c, nonnegative=nonnegative, a=a)
@@ -202,20 +208,8 @@ def suggested_lam(n: int, d: int, ridge: float) -> float:
 
 
 def weights_of(penalty: Penalty, d: int) -> PairPenalty:
-    """Return the penalty for d features that solvers use.
-
-    A single group of all columns becomes a ridge and groups of one column the l1 norm; unweighted groups are dropped.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a Penalty, or the length of its arrays is not d.
-    """
-    a, c = require_penalty(penalty).weights(d)
-    if len(penalty.feature_groups(d).names) == 1 < d:
-        a, c = np.sqrt(a**2 + c**2), np.zeros(d)
-    is_ridge = not c.any() and penalty.nonnegative is None
-    return PairPenalty(c, a=a) if is_ridge else penalty.pair_penalty(d)
+    """Return the penalty that solvers use for d features; raise ParameterError if it is not a Penalty for these."""
+    return require_penalty(penalty).pair_penalty(d)
 
 
 def require_penalty(penalty: Penalty) -> Penalty:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +12,6 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, diagonal, outer_product
 from diffrac_cvx.problem.formatting import format_bracket, format_gap, format_upper, width_of
-from diffrac_cvx.problem.gradient import Gradient, Instance
 
 
 class Status(Enum):
@@ -202,7 +201,6 @@ class Result:
     components: Components | None = field(default=None, repr=False)
     n_excluded: int = 0
     invalid_bound: Bracket | None = None
-    _instance: Instance | None = field(default=None, repr=False)  # the instance, if it is one of problem (15)
 
     @cached_property
     def F(self) -> Array:
@@ -264,37 +262,6 @@ class Result:
         selected = diagonal_entries[order] > rtol * diagonal_entries.max(initial=0.0)
         return np.asarray(order[selected], dtype=np.int64)
 
-    def gradient(self, X: npt.ArrayLike | None = None) -> Gradient:
-        """Return the derivative of the optimal value of problem (15) in lam, the ridge, nu and every entry of X.
-
-        The cost is a product of X with a factor of V, plus the entries of V.  `Gradient` describes its accuracy, and
-        its meaning if the optimal V is not unique.
-
-        Parameters
-        ----------
-        X : (n, d) array, optional
-            Table that was solved, if the result has none: a result refers to the user's table without copying it, loses
-            it when pickled, and has none if it comes from an estimator.
-
-        Raises
-        ------
-        ParameterError
-            If the problem is not (15), or the result has no table and X is not given.
-        DataError
-            If X is not the table that was solved: the value of V on it is different.
-        ResourceError
-            If a matrix of the size of X would not fit in memory.
-        """
-        if self.G is None or self._instance is None:
-            raise ParameterError(
-                f"the result of {self.solver} has no gradient: its problem is not (15). Use low_rank, fista, v_space "
-                "or lifted; without an l1 penalty their value is that of penalized_nu."
-            )
-        instance = self._instance if X is None else partial(self._instance, X=X)
-        if instance.keywords["X"] is None:
-            raise ParameterError("the result has no table: pickled, or X was Points. Pass it to result.gradient(X).")
-        return instance(self.G, self.bracket, self.n_excluded)
-
     def checked_against(self, objective: float, trivial: float = 0.0) -> "Result":
         """Return the result, with the trivial lower bound if its value or the objective of labels is below its own."""
         invalid = Bracket(self.lower, min(self.upper, objective), self.n_excluded)
@@ -303,8 +270,7 @@ class Result:
         return replace(self, lower=trivial, invalid_bound=invalid, status=Status.INVALID_BOUND)
 
     def __getstate__(self) -> dict[str, object]:
-        instance = self._instance and partial(self._instance, X=None)
-        return {**self.__dict__, "factor": self.F, "_instance": instance}
+        return {**self.__dict__, "factor": self.F}
 
     def __repr__(self) -> str:
         rank = int(self.F.shape[1] if self.G is None or not callable(self.factor) else self.G.shape[1])

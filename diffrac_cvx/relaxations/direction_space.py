@@ -25,7 +25,6 @@ from diffrac_cvx.problem.direction_problem import (
     offset_solution,
     without_collinear,
 )
-from diffrac_cvx.problem.gradient import Instance, make_instance
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
@@ -91,16 +90,12 @@ def v_space(
     terms = direction_terms(coordinates, nu)
     objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
 
-    def instance() -> Instance:
-        return make_instance(X, value_of(terms.nu), penalty, sample_weight, constraints)
-
     def read() -> Solution:
         rounding_bound, problem = pose(points, terms.nu, penalty)
         values = terms.roots.dual_value  # N times these multipliers of roots_i <= sqrt(q_i) is the solver's u
         u = None if values is None else np.abs(np.ravel(values[0])) * np.size(values[0])
         dual = solver_dual(problem, coordinates, terms.l1_constraints, u)
         solution = read_directions(rounding_bound, problem, user_matrix(terms, coordinates.L), dual)
-        solution = solution._replace(instance=instance())
         if weights is None or solution.G is None:
             return solution
         U = problem.coordinates.transform_factor(solution.G)
@@ -108,7 +103,7 @@ def v_space(
 
     def shortcut() -> Solution | None:
         answer = read_offset_only(points, value_of(terms.nu))
-        return None if answer is None else answer._replace(F=np.ones((len(X_all), 1)), instance=instance())
+        return None if answer is None else answer._replace(F=np.ones((len(X_all), 1)))
 
     problem = cp.Problem(cp.Minimize(objective), [terms.roots, *terms.l1_constraints])
     size = direction_size(coordinates)._replace(points=len(X_all))
@@ -212,9 +207,6 @@ def lifted(
     objective = fit + quadratic + weight * imbalance + l1
     unit = cp.diag(Y) == 1
 
-    def instance() -> Instance:
-        return make_instance(X, value_of(weight), penalty, constraints=constraints)
-
     def read() -> Solution:
         (rounding_bound, problem), mu = pose(points, weight, penalty), diagonal_multiplier(unit)
         # Eliminating Y from the dual gives the V-space certificate with these weights u of the rows.
@@ -224,11 +216,10 @@ def lifted(
         U, now = psd_factor(matrix_of(block)), value_of(weight)
         G = coordinates.L @ U[N:]
         G = G if now == 1.0 else np.vstack([G, (1.0 - now) * (ones / N) @ U[:N]])
-        return read_directions(rounding_bound, problem, np.asarray(G @ G.T), dual)._replace(instance=instance())
+        return read_directions(rounding_bound, problem, np.asarray(G @ G.T), dual)
 
     def shortcut() -> Solution | None:
-        answer = read_offset_only(points, value_of(weight))
-        return None if answer is None else answer._replace(instance=instance())
+        return read_offset_only(points, value_of(weight))
 
     problem = cp.Problem(cp.Minimize(objective), [unit, *l1_constraints])
     size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)

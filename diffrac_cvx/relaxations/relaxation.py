@@ -12,7 +12,6 @@ from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative
 from diffrac_cvx.points.factors import Factor
-from diffrac_cvx.problem.gradient import Instance
 from diffrac_cvx.problem.result import Bracket
 
 if TYPE_CHECKING:
@@ -34,8 +33,6 @@ class Solution(NamedTuple):
         Certified bounds on the optimum, with the number of excluded columns.
     rounding_bound : RoundingBound or None
         Label problem that the lower bound also bounds, to check the bound against rounded labels.
-    instance : Instance or None
-        Instance of problem (15) that was solved, if it was that problem; used by `Result.gradient`.
     """
 
     F: Array
@@ -43,7 +40,6 @@ class Solution(NamedTuple):
     bracket: Bracket
     G: Factor | None = None
     rounding_bound: RoundingBound | None = None
-    instance: Instance | None = None
 
 
 class Size(NamedTuple):

@@ -23,7 +23,7 @@ from diffrac_cvx.points.linear_algebra import (
     with_ridge_rows,
 )
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered, labels_from_known
@@ -296,7 +296,7 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
     DataError
         If X is invalid, or the shape of V does not fit X.
     """
-    points = as_points(X, by_columns=True, warn=False)  # the solvers warn
+    points = read_points(X, by_columns=True).X  # the solvers warn
     units = units_of(points)
     G = factor_in_units(points, V, units)
     v = np.asarray(G @ np.linalg.eigh(points.scaled(units).gram_of_products(G))[1][:, -1])

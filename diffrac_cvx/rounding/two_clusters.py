@@ -18,7 +18,7 @@ from diffrac_cvx.points.checks import (
     positive_int,
 )
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
-from diffrac_cvx.points.label_factors import FactorTable
+from diffrac_cvx.points.factors import FactorTable
 from diffrac_cvx.points.linear_algebra import (
     EPS,
     column_basis,

@@ -40,7 +40,6 @@ from diffrac_cvx.problem.direction_problem import (
     unit_problem,
     warn_if_uninformative,
 )
-from diffrac_cvx.problem.gradient import Instance, make_instance
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Components, Progress, Result, Status
 
@@ -185,8 +184,7 @@ def solve_by_iterates(
     """
     # 1. Read the table, and return the closed form if only the offset remains.
     nu, X = in_unit_interval(nu, "nu"), known_shape(X)
-    instance = make_instance(X, nu, penalty, sample_weight, constraints)
-    trivial = partial(trivial_result, instance=instance, stopping=stopping, solver=solver)
+    trivial = partial(trivial_result, nu=nu, stopping=stopping, solver=solver)
     try:
         with time_limited(stopping.deadline):
             sample = read_points(
@@ -223,7 +221,8 @@ def solve_by_iterates(
     with one_thread(), time_limited(None):
         # 4. Certify the value of V in the user's units, and check the bounds.
         try:
-            found = with_certified_value(found, exclude_columns(data, problem.coordinates.excluded), instance, stopping)
+            certified_data = exclude_columns(data, problem.coordinates.excluded)
+            found = with_certified_value(found, RoundingBound(certified_data, nu, penalty), stopping)
         except (DataError, ClusterConnectionError) as error:
             raise with_bracket(error, found.lower, found.upper) from error
         return with_all_points(found, problem, sample.X_all, sample.weights, constraints)
@@ -247,26 +246,25 @@ def with_all_points(
     return replace(found, factor=F, u=None if found.u is None else u)
 
 
-def with_certified_value(found: Result, data: Points, instance: Instance, stopping: Stopping) -> Result:
+def with_certified_value(found: Result, rounding_bound: RoundingBound, stopping: Stopping) -> Result:
     """Return the result with the certified value of its V in the user's units, rounding errors included.
 
     V = 0, of value 1, replaces a V that is not certified to be better.  The lower bound is checked against this value
     and against the objective of the rounded labels.
     """
     assert found.G is not None  # solvers of (15) have a V
-    rounding_bound = RoundingBound(data, instance.keywords["nu"], instance.keywords["penalty"])
     G, value = rounding_bound.or_trivial(found.G)
     status = found.status
     if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):
         status = Status.STALLED
-    found = replace(found, value=value, upper=value, G=G, status=status, _instance=instance)
+    found = replace(found, value=value, upper=value, G=G, status=status)
     objective = rounding_bound.upper_bound(None if callable(found.factor) else found.F, G)
     return replace(found.checked_against(objective), seconds=stopping.timer.elapsed)
 
 
 def trivial_result(
     shape: tuple[int, ...],
-    instance: Instance,
+    nu: float,
     status: Status,
     stopping: Stopping,
     solver: str,
@@ -281,12 +279,11 @@ def trivial_result(
         lower=bounds[0],
         upper=bounds[1],
         factor=np.ones((n, 1)),
-        G=np.zeros((d + int(instance.keywords["nu"] < 1.0), 1)) if G is None else G,
+        G=np.zeros((d + int(nu < 1.0), 1)) if G is None else G,
         status=status,
         n_iter=0,
         seconds=stopping.timer.elapsed,
         solver=solver,
-        _instance=instance,
     )
 
 

@@ -202,7 +202,7 @@ assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 # multipliers (a safe projection onto K, rounding included; an approximate one, for steps; the maximiser at a V; the entries where V
 # is 0 because a multiplier is strictly inside), a feasible factor near an infeasible one, and its value in CVXPY.
 # The ridge, groups, directions and their cones come with the base class. ``Penalty.pair_penalty`` registers it. The builders, both
-# fast solvers, the certificates, the derivative and the best directions of labels then support it; ``group.py`` and ``sign.py`` are
+# fast solvers, the certificates and the best directions of labels then support it; ``group.py`` and ``sign.py`` are
 # examples. Large problems need ``off_diagonal``, the multipliers between a working set and the other features.
 # ``tests/problem/test_penalty_contract.py`` checks all.
 #

@@ -2,7 +2,7 @@ r"""
 The derivative of the value
 ===========================
 
-How does the optimal value change if the penalty changes, or if a point moves? `Result.gradient` computes this from the
+How does the optimal value change if the penalty changes, or if a point moves? A line of NumPy computes this from the
 solution, without solving again. At the optimal V of problem (15), the derivative of the optimal value is that of the
 objective with V held fixed (the envelope theorem), and the objective is simple in everything but V:
 
@@ -31,14 +31,15 @@ import diffrac_cvx as dc
 
 X, _ = dc.datasets.load("heart", scaling="standardize")
 result = dc.low_rank(X, lam=0.02, ridge=0.1, tol=1e-7)
-print(result.gradient())
+imbalance = np.sum(result.F.mean(axis=0) ** 2)
+print(
+    f"in lam {np.abs(result.V).sum():.4f}, in the ridge {np.trace(result.V):.4f}, in nu {imbalance:.4f}"
+)
 
 # %%
 # It is the derivative if the optimal V is unique. Otherwise the value has one-sided derivatives only, and the result is that of
-# one optimal V. It is as accurate as V: its error is at most of the order of the square root of the certified gap. ``warnings``
-# reports a wide gap, points with :math:`x_i^\top V x_i = 0`, where the root has a kink, and constant columns without a
-# penalty. A result refers to the table that it was solved on, which is not saved to files or sent to
-# other processes: there call ``result.gradient(X)``, which refuses another table.
+# one optimal V. It is as accurate as V: its error is at most of the order of the square root of the certified gap. It does not
+# exist at points with :math:`x_i^\top V x_i = 0`, where the root has a kink, and in constant columns without a penalty.
 #
 # The whole path from a few solutions
 # -----------------------------------
@@ -52,7 +53,7 @@ grid, found = np.linspace(0.002, 0.5, 500), {}
 def bracket_path():
     """Return an upper and a lower bound of the path on the grid."""
     known = sorted(found)
-    lines = [found[at].upper + found[at].gradient().lam * (grid - at) for at in known]
+    lines = [found[at].upper + np.abs(found[at].V).sum() * (grid - at) for at in known]
     return np.min(lines, axis=0), np.interp(grid, known, [found[at].lower for at in known])
 
 
@@ -78,7 +79,7 @@ assert np.all(path.upper >= below[::25] - 1e-9)
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 for lam, at in found.items():
     near = grid[np.abs(grid - lam) < 0.1]
-    ax.plot(near, at.value + at.gradient().lam * (near - lam), color="#b2182b", linewidth=1)
+    ax.plot(near, at.value + np.abs(at.V).sum() * (near - lam), color="#b2182b", linewidth=1)
 ax.plot([], [], color="#b2182b", linewidth=1, label="slope, from one solution each")
 ax.fill_between(grid, below, above, color="#b0b0b0", label="between the lines and the chords")
 ax.plot(
@@ -101,11 +102,11 @@ groups = rng.standard_normal((80, 2)) * [0.15, 0.6] + np.outer(
 odd = {"far along": (3.0, 0.3), "between": (0.0, -0.4), "far across": (1.0, 4.0)}
 points = np.vstack([groups, *odd.values()])
 plane = dc.low_rank(points, ridge=0.02, tol=1e-9)
-slope = plane.gradient().X
+products = (points - points.mean(axis=0)) @ plane.G  # V^(1/2) x_i, since V = GG'
+lengths = np.linalg.norm(products, axis=1)
+slope = 2.0 / len(points) * (products - products / lengths[:, None]) @ plane.G.T
+slope -= slope.mean(axis=0)
 norms = np.linalg.norm(slope, axis=1)
-lengths = np.linalg.norm(
-    (points - points.mean(axis=0)) @ plane.G, axis=1
-)  # of V^(1/2) x_i, since V = GG'
 for name, norm, length in zip(odd, norms[80:], lengths[80:], strict=True):
     times = norm / np.median(norms[:80])
     print(f"{name:11} {times:2.0f} times the median of the others, length {length:.2f}")

@@ -147,8 +147,8 @@ print(f"{len(model.support_)} of 500 columns are selected, certified gap {gap}")
 #
 # .. include:: ../scale_picture.inc
 #
-# A pass costs about :math:`n d (d + 2r)` multiplications, and moves sums of :math:`3 d^2` numbers for each pair of workers that are
-# added, in addition to the factor, :math:`d r`, independent of the number of rows. The number of passes hardly grows. So at n = 10⁹ and d = 100, four
+# A pass costs about :math:`n d (d + 2r)` multiplications, and moves sums of :math:`3 d^2` numbers for each chunk, in addition to
+# the factor, :math:`d r`, independent of the rows of a chunk. The number of passes hardly grows. So at n = 10⁹ and d = 100, four
 # hundred times the work of the largest file above with four times as much for each row, 64 machines of 16 such cores would need
 # seconds for a pass if every core kept its chunks in memory and no time were lost; ``make scale`` prints the computation with its
 # assumptions. It was not tried.

@@ -30,8 +30,7 @@ from diffrac_cvx.points.floating_point import (
 )
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import BLOCK_ROWS
-from diffrac_cvx.problem.coordinates import Coordinates
-from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem
 from diffrac_cvx.problem.penalties.base import PairPenalty
 
 ONE = np.eye(1)

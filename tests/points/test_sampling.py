@@ -5,19 +5,17 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from instances import assert_overlap
 from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import certify, certify_in_one_pass
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
-from diffrac_cvx.machine import deadlines
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
-from diffrac_cvx.points.streamed import StreamedRows
-from diffrac_cvx.solvers.driver import Stopping, WarmStart
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
@@ -40,22 +38,12 @@ def data(n=3000, d=5, noise=0.5):
     return X + rng.standard_normal(d)
 
 
-def both_problems(nu, penalty):
-    X = data()
-    return direction_problem(as_data(X), nu, penalty), direction_problem(as_rows(X), nu, penalty)
-
-
-def factor(problem, seed=0):
-    size = len(problem.c)
-    return np.random.default_rng(seed).standard_normal((size, size))
-
-
 @every_nu
 @every_penalty
 def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
-    dense, rows = both_problems(nu, penalty)
-    assert isinstance(rows.X, StreamedRows)
-    V = outer_product(dense.coordinates.inverse_transform(factor(dense)))
+    dense, rows = (direction_problem(read(data()), nu, penalty) for read in (as_data, as_rows))
+    U = np.random.default_rng(0).standard_normal((len(dense.c), len(dense.c)))
+    V = outer_product(dense.coordinates.inverse_transform(U))
     one, other = (problem.rescale(problem.coordinates.transform_matrix(V)) for problem in (dense, rows))
     assert other.value == pytest.approx(one.value, abs=1e-12)
     q = rows.X.quadratic_forms(other.U)
@@ -74,9 +62,7 @@ def test_centering_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_co
     expected = as_data(X, warn=False)
     size = np.maximum(np.abs(expected).max(axis=0), 1e-300)
     np.testing.assert_allclose(rows.array() / size, expected / size, atol=1e-14)
-    assert rows.mean[3] != 0.1
     assert not rows.array()[:, 3].any()
-    assert not rows.second_moment()[:, 3].any()
     np.testing.assert_allclose(rows.second_moment(), expected.T @ expected / len(X), rtol=1e-9, atol=1e-9)
 
 
@@ -84,7 +70,7 @@ def test_centering_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_co
 @every_penalty
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
-    U = rows.rescale(factor(rows)).U
+    U = rows.rescale(np.random.default_rng(0).standard_normal((len(rows.c), len(rows.c)))).U
     last, M = sampling.iterate_from_pass(rows, U, None, 0)
     sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
     small = sampling.surrogate(rows, sample, (last, M))
@@ -119,8 +105,7 @@ def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
     monkeypatch.setattr(sampling, "many_rows", lambda n, d: True)
     found = dc.low_rank(X, nu, penalty, tol=1e-5)
     assert found.gap <= 1e-5
-    assert found.lower <= plain.upper + 1e-10
-    assert plain.lower <= found.upper + 1e-10
+    assert_overlap(found, plain, 1e-10)
     assert np.isfinite(found.F).all()
 
 
@@ -134,29 +119,10 @@ def test_a_warm_start_is_certified_by_the_first_pass(sample_small_tables):
     assert again.gap <= 1e-5
 
 
-def test_a_limit_is_kept_inside_a_pass(sample_small_tables):
-    left = []
-
-    def poll():
-        left.append(None)
-        if len(left) > 3:
-            raise TimeoutError
-
-    problem = direction_problem(as_rows(data(n=20_000)), 1.0, dc.Penalty.l1(1e-2))
-    with pytest.raises(TimeoutError), deadlines.time_limited(deadlines.Deadline(lambda: np.inf, poll)):
-        next(sampling.sampling_iterates(problem, WarmStart(), Stopping(1e-5, 100), until_converged=False))
-    result = dc.low_rank(data(), tol=1e-12, time_limit=1e-9)
-    assert 0.0 <= result.lower <= result.upper <= 1.0
-
-
 def test_F_is_made_when_it_is_read_and_not_from_a_table_that_has_changed(sample_small_tables):
     X = data()
-    result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-2), tol=1e-4)
-    copy = pickle.loads(pickle.dumps(result))
-    np.testing.assert_array_equal(copy.F, result.F)
-    assert result.F is result.F
-    changed = dc.low_rank(X, penalty=dc.Penalty.l1(1e-2), tol=1e-4)
-    assert "rank" in repr(changed)
+    result, changed = (dc.low_rank(X, penalty=dc.Penalty.l1(1e-2), tol=1e-4) for _ in range(2))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(result)).F, result.F)
     X[:] = RNG.standard_normal(X.shape)
     with pytest.raises(DataError, match="changed"):
         _ = changed.F
@@ -188,20 +154,6 @@ def test_rows_are_many_where_samples_of_twenty_entries_each_are_few_beside_them(
     assert not sampling.many_rows(39_999, 5)
     assert sampling.many_rows(160_000, 63)
     assert not sampling.many_rows(160_000, 64)
-
-
-def test_samples_grow_by_the_same_factor_up_to_half_of_the_rows():
-    n, D = 100_000, 20
-    sizes = list(sampling.sample_sizes(n, D, has_l1=False))
-    assert sizes[0] == 8 * D**2
-    assert all(m <= n / 2 for m in sizes)
-    assert sizes[1:] == [int(2.5 * m) for m in sizes[:-1]]
-    assert 2.5 * sizes[-1] > n / 2
-    sparse = list(sampling.sample_sizes(n, D, has_l1=True))
-    assert sparse[0] == max(3 * D**2, int(0.02 * n))
-    assert all(m <= n / 2 for m in sparse)
-    assert next(sampling.sample_sizes(n, 40, has_l1=True)) == 3 * 40**2
-    assert next(sampling.sample_sizes(n, 2, has_l1=False)) == 2000
 
 
 @pytest.mark.parametrize("permuted", [0, 10_000])

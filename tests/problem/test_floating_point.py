@@ -1,24 +1,32 @@
-"""Bounds in floating point hold for the stored numbers, checked in sixty digits."""
+"""Bounds in floating point hold for the stored numbers, in sixty digits, at any scale, and after overflow."""
 
 from decimal import Decimal
+from itertools import islice, product
 
 import numpy as np
 import pandas as pd
 import pytest
-from posed import drop_beside_the_largest
+import scipy.linalg
+import scipy.sparse
+from forms import quick_or_slow
+from posed import direction_problem, drop_beside_the_largest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import search, values
+from diffrac_cvx.certificates import proof, search, values
 from diffrac_cvx.points import streamed
-from diffrac_cvx.points.linear_algebra import EPS
-from diffrac_cvx.problem import direction_problem
-from diffrac_cvx.problem.coordinates import Coordinates
-from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.floating_point import outside_norm_bound
+from diffrac_cvx.points.linear_algebra import EPS, whitener_with_ridge
+from diffrac_cvx.points.ranges import in_range
+from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem
+from diffrac_cvx.solvers.factored import augmented_lagrangian
 from experiments.stress import cells as stress_cells
 from experiments.stress.cells import ROUNDED, check_instance, measure
 from experiments.stress.exact import best_labels_value, direction_value, labels_value
 from experiments.stress.experiment import check_bounds
 from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, make_instance
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +103,7 @@ def test_columns_dropped_beside_larger_ones_are_found_out(monkeypatch, number):
     instance = DROPPED[number]
     assert make_instance("large_columns", number) is instance
     assert all(bound.excess <= ROUNDED for bound in check_instance(instance)[0])
-    monkeypatch.setattr(direction_problem, "whitener_with_ridge", drop_beside_the_largest)
+    monkeypatch.setattr("diffrac_cvx.problem.direction_problem.whitener_with_ridge", drop_beside_the_largest)
     bounds, n_excluded = check_instance(instance)
     assert n_excluded == 0
     assert max(bound.excess for bound in bounds if bound.kind == "lower") > 0.02
@@ -124,18 +132,160 @@ def test_a_table_whose_change_is_not_seen_is_found_out(monkeypatch):
     assert max(bound.excess for bound in check_instance(make_instance("changed_table", 9))[0]) > 1e-3
 
 
-# For which data
+# Columns and ridges of very different scales
 
 
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_directions_left_out_are_counted_and_no_others():
+@pytest.mark.parametrize("size", [1e5, 1e10, 1e14, 1e15])
+def test_a_column_beside_a_much_larger_one_is_kept_where_the_ridge_is_small_beside_both(size):
+    X = np.array([[size, 3, 0, 0], [-size, 3, 0, 0], [0, -6, 0, 0]])
+    found = dc.low_rank(X, ridge=1.0)
+    certificate = dc.certify_labels(X, [1, 1, -1], found, ridge=1.0)
+    assert found.lower <= found.upper < 0.0257 < 0.157 < certificate.objective
+    assert found.gap < 1e-5
+    for other in (dc.fista(X, ridge=1.0), dc.certify_v(X, found, ridge=1.0), dc.certify_y(X, found.F, ridge=1.0)):
+        assert max(other.lower, found.lower) <= min(other.upper, found.upper)
+
+
+@pytest.mark.parametrize("lam", [0.0, 1e-40])
+def test_what_a_tiny_ridge_keeps_is_not_proved_away(lam):
     rng = np.random.default_rng(0)
-    x, y, z = rng.standard_normal((3, 12))
-    twice, zeros, wide = np.column_stack([x, x, z]), np.column_stack([x, y, np.zeros(12)]), rng.standard_normal((4, 9))
-    near, offset = np.column_stack([x, x + 2.0**-50 * y]), (0.5, dc.Penalty(0, [0, 0, 0.1]))
-    assert "n_excluded=1" in repr(dc.low_rank(twice, *offset, tol=1e-6))
-    for count, X, penalty in (
-        (1, twice, dc.Penalty()), (1, near, dc.Penalty()), (0, twice, dc.Penalty(0.1)), (0, twice, dc.Penalty.l1(0.1)),
-        (0, zeros, dc.Penalty()), (0, wide, dc.Penalty(0.3)),
-    ):  # fmt: skip
-        assert dc.low_rank(X, penalty=penalty, tol=1e-6).n_excluded == count
+    x, y = rng.standard_normal(20), rng.choice([-1.0, 1.0], 20)
+    found = dc.low_rank(np.column_stack([x, x + 2.0**-44 * y]), ridge=1e-40, lam=lam, time_limit=2)
+    assert found.lower < 1e-12  # the difference of the columns fits y
+    assert found.upper < 0.4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_bound_exceeds_the_best_labels_at_any_scale_of_columns_and_ridge(seed):
+    rng = np.random.default_rng([21, seed])
+    n, d = int(rng.integers(3, 8)), int(rng.integers(2, 8))
+    X = rng.standard_normal((n, d)) * 10.0 ** (rng.integers(-3, 18, d) * (rng.random(d) < rng.choice([0.2, 1.0])))
+    a = 10.0 ** (rng.uniform(-8, 8) if seed % 2 else rng.uniform(-8, 8, d)) * np.ones(d)
+    nu, penalty = float(rng.choice([1.0, 0.3])), dc.Penalty(a=a)
+    found, best = dc.low_rank(X, nu, penalty, tol=1e-7, time_limit=2), best_labels_value(X, nu, a)
+    for one in (found, dc.certify_v(X, found.V, nu, penalty), dc.certify_y(X, found.F, nu, penalty=penalty)):
+        assert Decimal(one.lower) <= best
+
+
+# The whitener
+
+
+@pytest.mark.parametrize("heavy", [0, 1, 3])
+@pytest.mark.parametrize(("n", "d"), [(5, 12), (5, 6), (12, 5)])
+def test_the_whitener_whitens_and_its_span_has_all_that_the_data_have(n, d, heavy):
+    X, a = np.random.default_rng([n, d, heavy]).standard_normal((n, d)) / n**0.5, np.full(d, 0.3)
+    a[:heavy] = 1e-9
+    found, gram = whitener_with_ridge(X, a), X.T @ X + np.diag(a**2)
+    W, _, _ = found
+    np.testing.assert_allclose(W.T @ gram @ W, np.eye(W.shape[1]), atol=1e-10)
+    assert outside_norm_bound(found, n) < 1e-11
+    # The projection on the span, in the metric of X'X + Diag(a)^2, changes no product with the data.
+    np.testing.assert_allclose(X @ W @ W.T @ gram, X, atol=1e-8)
+
+
+def test_a_ridge_that_rounding_hides_makes_the_coordinates_inexact_and_excludes_nothing():
+    x = np.random.default_rng(0).standard_normal(12)
+    for ridge, is_hidden in ((1e-18, True), (1e-3, False)):
+        problem = direction_problem(array_points(np.column_stack([x, x]) - x.mean()), 1.0, dc.Penalty(ridge))
+        assert problem.coordinates.n_excluded == 0
+        assert (problem.whitening_error.right_error > 0.5) == is_hidden
+
+
+# Overflow
+
+
+TALL = np.random.default_rng(0).standard_normal((12, 4))
+WIDE = np.random.default_rng(0).standard_normal((4, 6))
+ONE = np.array([1.0, 0.0, 0.0, 0.0])
+TABLES = {
+    "columns of 1e95": TALL * 1e95,
+    "columns of 1e-95": TALL * 1e-95,
+    "one column of 1e95": TALL * np.where(ONE, 1e95, 1.0),
+    "columns from 1e-95 to 1e95": TALL * 10.0 ** np.linspace(-95.0, 95.0, 4),
+    "few points": WIDE,
+    "few points of 1e95": WIDE * 1e95,
+}
+PENALTIES = {
+    "none": dc.Penalty(),
+    "lam 0.1": dc.Penalty(lam=0.1),
+    "lam 1e-150": dc.Penalty(lam=1e-150),
+    "lam 1e30": dc.Penalty(lam=1e30),
+    "ridge 1e-150": dc.Penalty(ridge=1e-150),
+    "ridge 1e-30": dc.Penalty(ridge=1e-30),
+    "ridge 1e30": dc.Penalty(ridge=1e30),
+    "lam 1e-30, ridge 1e30": dc.Penalty(lam=1e-30, ridge=1e30),
+}
+ALTERNATING = (-1.0) ** np.arange(12)
+FUNCTIONS = {
+    "low_rank": lambda X, penalty: dc.low_rank(X, 0.5, penalty, max_iter=50, time_limit=5),
+    "low_rank of sparse columns": lambda X, penalty: dc.low_rank(
+        scipy.sparse.csr_array(X), 1.0, penalty, max_iter=50, time_limit=5
+    ),
+    "fista": lambda X, penalty: dc.fista(X, 1.0, penalty, max_iter=20, time_limit=5),
+    "fista published": lambda X, penalty: dc.fista(X, 1.0, penalty, variant="published", max_iter=20, time_limit=5),
+    "certify_v": lambda X, penalty: dc.certify_v(X, np.eye(X.shape[1]), 1.0, penalty),
+    "certify_labels": lambda X, penalty: dc.certify_labels(X, ALTERNATING[: len(X)], 0.0, penalty=penalty),
+    "certify_clusters": lambda X, penalty: dc.certify_clusters(X, np.arange(len(X)) % 3, 0.0, penalty=penalty),
+    "find_components": lambda X, penalty: dc.find_components(X, np.eye(X.shape[1]), 1.0, penalty),
+}
+
+
+ALL_CASES = [*product(TABLES, PENALTIES, FUNCTIONS)]  # each table with every other penalty, in turn, by each function
+QUICK = [case for i, case in enumerate(ALL_CASES) if (i + i // 8 + i // 64) % 2]
+
+
+@pytest.mark.filterwarnings("ignore")
+@quick_or_slow(("table", "penalty", "name"), ALL_CASES, QUICK)
+def test_extreme_scales_give_a_bracket_or_an_error_in_words(table, penalty, name):
+    try:
+        found = FUNCTIONS[name](TABLES[table], PENALTIES[penalty])
+    except (dc.DataError, dc.ParameterError):
+        return
+    if name != "find_components":
+        upper = getattr(found, "upper", getattr(found, "objective", None))
+        assert 0.0 <= found.lower <= upper
+        assert np.isfinite(upper)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [(0, 0), (2, 2), (2, 0)])
+def test_a_matrix_that_is_not_finite_is_not_proved_positive(place, value):
+    S = np.eye(3)
+    S[place] = S[place[::-1]] = value
+    assert proof.cholesky_or_none(np.eye(3)) is not None
+    assert proof.cholesky_or_none(S) is None
+    assert proof.lifted_cholesky(S, 0.0)[0] is None
+
+
+def fail(message):
+    def one_block_iterates(*arguments):
+        yield from islice(made(*arguments), 3)
+        raise message
+
+    made = augmented_lagrangian.one_block_iterates
+    return one_block_iterates
+
+
+ERRORS = {
+    "numpy": np.linalg.LinAlgError("Eigenvalues did not converge"),
+    "scipy": ValueError("array must not contain infs or NaNs"),
+    "overflow": OverflowError(34, "Numerical result out of range"),
+}
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_what_was_proved_before_numbers_left_the_range_is_returned(monkeypatch, error):
+    monkeypatch.setattr(augmented_lagrangian, "one_block_iterates", fail(ERRORS[error]))
+    found = dc.low_rank(TALL, ridge=0.1, tol=1e-15)
+    assert found.status is dc.Status.OVERFLOW
+    assert 0.0 < found.lower <= found.upper < 1.0
+    assert "double precision; the bounds are valid" in str(found.status)
+
+
+@pytest.mark.parametrize("function", [np.linalg.eigvalsh, scipy.linalg.eigvalsh], ids=["numpy", "scipy"])
+def test_an_error_of_a_library_is_one_in_words(function):
+    with pytest.raises(dc.DataError, match="range of double precision"):
+        in_range()(function)(np.full((3, 3), np.nan))
+    with pytest.raises(ValueError, match=r"square|0-dim|Last 2"):
+        in_range()(function)(np.ones((3, 2)))

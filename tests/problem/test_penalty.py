@@ -5,11 +5,12 @@ Everywhere lam and ridge are the weights themselves, and a and c their roots.
 
 import numpy as np
 import pytest
+from instances import planted
 from oracles import gamma
 
 import diffrac_cvx as dc
 from diffrac_cvx.problem.penalties.group import GroupNorms
-from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
+from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 A, C = np.array([0.0, 0.3, 2.0]), np.array([0.5, 0.0, 0.1])
 V = np.cov(np.random.default_rng(4).standard_normal((3, 9)))
@@ -22,10 +23,6 @@ def value(penalty):
 
 @pytest.mark.parametrize("lam", [0.0, 0.04])
 def test_the_lambda_of_the_papers_experiments_multiplies_the_squared_l1_norm(lam):
-    v = np.array([1.0, -2.0, 0.5])
-    assert value(Penalty.l1(lam)) == pytest.approx(lam * np.abs(V).sum())
-    a, c = Penalty.l1(lam).weights(3)
-    assert gamma(np.outer(v, v), a, c) == pytest.approx(lam * np.abs(v).sum() ** 2)
     assert value(Penalty.l1(lam, a=A)) == pytest.approx(lam * np.abs(V).sum() + A**2 @ np.diag(V))
 
 
@@ -33,13 +30,6 @@ def test_the_lambda_of_the_papers_experiments_multiplies_the_squared_l1_norm(lam
 def test_a_multiple_of_a_penalty_multiplies_its_value(scale):
     for penalty in (Penalty(A, C), Penalty(0.4), Penalty(0.0, 0.7)):
         assert value(penalty.times(scale)) == pytest.approx(scale * value(penalty))
-
-
-def test_a_number_is_the_same_weight_for_every_feature_and_an_array_has_one_for_each():
-    weights = weights_of(Penalty(0.3, C), 3)
-    np.testing.assert_array_equal(weights.a, [0.3, 0.3, 0.3])
-    np.testing.assert_array_equal(weights.c, C)
-    np.testing.assert_array_equal(ridge_of(Penalty(A), 3), A)
 
 
 @pytest.mark.parametrize(("name", "root"), [("c", "c"), ("a", "a"), ("lam", "c"), ("ridge", "a")])
@@ -55,7 +45,7 @@ def test_weights_are_copied_and_cannot_be_written(name, root):
 # Names
 
 
-X = dc.datasets.make_planted(20, 4, noise=0.3, rng=0).X
+X = planted(20, 4)
 BY_ROOTS = dc.Penalty(a=0.5, c=0.2)
 WEIGHTS = {"lam": 0.2**2, "ridge": 0.5**2}
 
@@ -64,8 +54,7 @@ WEIGHTS = {"lam": 0.2**2, "ridge": 0.5**2}
 def test_a_weight_is_the_square_of_its_root(shape):
     lam, ridge = np.full(shape, 0.04), np.full(shape, 0.25)
     penalty = Penalty(lam=lam, ridge=ridge)
-    for mine, roots in zip(penalty.weights(4), BY_ROOTS.weights(4), strict=True):
-        np.testing.assert_allclose(mine, roots)
+    np.testing.assert_allclose(penalty.weights(4), BY_ROOTS.weights(4))
     np.testing.assert_allclose(Penalty(a=penalty.a, c=penalty.c).lam, lam)
     assert repr(Penalty(lam=0.01)) == "Penalty(lam=0.01, ridge=0.0)"
     assert Penalty.l1(0.01, 0.5) == Penalty(a=0.5, lam=0.01)

@@ -57,9 +57,9 @@ def numbers(text, pattern):
     return found.groups()
 
 
-def result_of(lower, upper, status=dc.Status.OPTIMAL):
-    ends = {"value": upper, "lower": lower, "upper": upper}
-    return dc.Result(**ends, factor=np.ones((5, 1)), status=status, n_iter=3, seconds=0.1, solver="one")
+def result_of(lower, upper):
+    given = {"value": upper, "lower": lower, "upper": upper, "factor": np.ones((5, 1)), "status": dc.Status.OPTIMAL}
+    return dc.Result(**given, n_iter=3, seconds=0.1, solver="one")
 
 
 def answer_with(lower, objective, tol=0.0):
@@ -79,11 +79,6 @@ def answer_with(lower, objective, tol=0.0):
 # Faces: each prints of a bracket its lower end <L>, its upper end or a cost <U>, or its width <G>, at these places
 
 
-def of_split(text, lower, upper, certain, narrow):
-    """The cost of a split, and what none costs less than; where that is certain, up to how much."""
-    return text, "<U> (0", narrow if certain(upper - lower) else "less than <L>."
-
-
 def of_progress_on_the_terminal(*of):
     given, errors = SimpleNamespace(json=False, quiet=False, time_limit=None), io.StringIO()
     with contextlib.redirect_stderr(errors):
@@ -97,23 +92,15 @@ def of_best_labels(lower, upper):
     return said, "objective <U> in (9); certified lower bound <L> (one)"
 
 
-def of_warning_of_estimator(lower, upper):
-    with pytest.warns(UserWarning, match="gap is") as warned:
-        dc.DiffracClustering()._store_bounds(result_of(lower, upper, dc.Status.MAX_ITER))
-    return str(warned[0].message), "gap is <G>, tol"
+def of_split(lower, upper):
+    """The cost of a split, and the bound on all others, or, if it is close, how much lower another may be."""
+    text = render.bound_sentence(answer_with(lower, upper))
+    return text, "<U> (0", "more than <G>." if upper - lower <= 1e-4 else "less than <L>."
 
 
 def of_labels(lower, upper):
     made = dc.LabelCertificate(objective=upper, lower=lower, directions=np.empty(0))
     return str(made), "objective=<U>, bracket=[<L>, <U>], gap=<G>)"
-
-
-def of_method_on_the_page(lower, upper):
-    return " ".join(views.format_value(result_of(lower, upper))), "<U> [<L>, <U>]"
-
-
-def of_selection(lower, upper):
-    return render.selection_sentence(answer_with(lower, upper), ("a",)), "by more than <G>. All"
 
 
 def of_comparison(lower, upper):
@@ -128,14 +115,11 @@ FACES = {
     "bracket": lambda *of: (str(dc.Bracket(*of)), "[<L>, <U>]"),
     "result": lambda *of: (repr(result_of(*of)), "value=<U>, bracket=[<L>, <U>], gap=<G>,"),
     "labels": of_labels,
-    "split in words": lambda *of: of_split(
-        render.bound_sentence(answer_with(*of)), *of, lambda width: width <= 1e-4, "more than <G>."
-    ),
+    "split in words": of_split,
     "verbose estimator": lambda *of: (bounds_message(*of), "[<L>, <U>]"),
-    "method on the page": of_method_on_the_page,
-    "progress": of_progress_on_the_terminal, "comparison": of_comparison,
-    "best labels": of_best_labels, "warning of an estimator": of_warning_of_estimator,
-    "selected features": of_selection,
+    "method on the page": lambda *of: (" ".join(views.format_value(result_of(*of))), "<U> [<L>, <U>]"),
+    "progress": of_progress_on_the_terminal, "comparison": of_comparison, "best labels": of_best_labels,
+    "selected features": lambda *of: (render.selection_sentence(answer_with(*of), ("a",)), "by more than <G>. All"),
 }  # fmt: skip
 
 
@@ -201,21 +185,12 @@ def test_a_width_and_a_sum_are_the_least_doubles_not_below_the_exact_ones(lower,
 @pytest.mark.parametrize(
     ("number", "below", "above"),
     [
-        (0.0, "0", "0"),
-        (-0.0, "0", "0"),
-        (1.0, "1", "1"),
-        (0.5, "0.5", "0.5"),
-        (0.450660645, "0.4506", "0.4507"),
-        (-0.3, "-0.3000", "-0.2999"),
-        (0.99999, "0.9999", "1.0000"),
-        (1.234e-7, "1.2e-07", "1.3e-07"),
-        (12345.678, "12345.6", "12345.7"),
-        (5e-324, "4.9e-324", "5.0e-324"),
-        (math.inf, "inf", "inf"),
-        (-math.inf, "-inf", "-inf"),
-        (math.nan, "nan", "nan"),
+        (0.0, "0", "0"), (-0.0, "0", "0"), (1.0, "1", "1"), (0.5, "0.5", "0.5"), (0.450660645, "0.4506", "0.4507"),
+        (-0.3, "-0.3000", "-0.2999"), (0.99999, "0.9999", "1.0000"), (1.234e-7, "1.2e-07", "1.3e-07"),
+        (12345.678, "12345.6", "12345.7"), (5e-324, "4.9e-324", "5.0e-324"), (math.inf, "inf", "inf"),
+        (-math.inf, "-inf", "-inf"), (math.nan, "nan", "nan"),
     ],
-)
+)  # fmt: skip
 def test_a_number_on_its_own_has_four_decimals_or_two_digits(number, below, above):
     assert (format_lower(number), format_upper(number)) == (below, above)
 

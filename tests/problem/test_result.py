@@ -72,14 +72,9 @@ def test_the_words_of_a_result_name_the_rank_of_its_factor_and_what_was_left_out
     np.testing.assert_allclose(result_of(G=np.ones((2, 3))).V, np.full((2, 2), 3.0))
 
 
-def uneven():
-    """A result whose V has the diagonal 9, 0, 4, 0.04, 0.004."""
-    return result_of(G=np.diag([3.0, 0.0, 2.0, 0.2, 0.004**0.5]))
-
-
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csc_array])
 def test_features_in_use_are_ranked_by_the_diagonal_of_v(form):
-    result = result_of(G=form(uneven().G))
+    result = result_of(G=form(np.diag([9.0, 0.0, 4.0, 0.04, 0.004]) ** 0.5))
     assert result.features().tolist() == [0, 2, 3]
     assert result.features(rtol=0.0).tolist() == [0, 2, 3, 4]
     assert result.features(rtol=0.01).tolist() == [0, 2]

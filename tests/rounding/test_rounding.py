@@ -9,9 +9,9 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.metrics import eigenvalue_ratio, separation
 from diffrac_cvx.points.checks import normalize_weights
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.label_factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import psd_factor
+from diffrac_cvx.points.reading import as_rows
+from diffrac_cvx.points.streamed import LabelsFactor
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_1d, kmeans_centered, kmeans_rows, sign_centered
 from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE, apply_constraints, right_vectors
 
@@ -143,7 +143,7 @@ def test_the_ratio_of_eigenvalues_of_a_factor_read_by_parts_is_that_of_its_array
     rng = np.random.default_rng(9)
     for rank in (1, 2, 4):
         X, U = rng.standard_normal((30, 4)), rng.standard_normal((4, rank))
-        F = LabelsFactor(array_points(X - X.mean(axis=0)), U)
+        F = LabelsFactor(as_rows(X), U)
         ratio = eigenvalue_ratio(F)
         assert ratio == pytest.approx(eigenvalue_ratio(F()))
         assert (ratio > 0.0) == (rank > 1)

@@ -25,8 +25,7 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import ColumnPoints
-from diffrac_cvx.problem.coordinates import Coordinates
-from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, psd_root
+from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint, psd_root
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     STEPS_PER_MULTIPLIER,

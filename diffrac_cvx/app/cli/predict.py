@@ -9,7 +9,7 @@ from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.options import FILE_PARAMETERS, Parser, add_output, add_parameters
 from diffrac_cvx.app.cli.table import read_options, refuse_outputs
 from diffrac_cvx.app.render import join_words, label_table
-from diffrac_cvx.datasets.tables import read_table
+from diffrac_cvx.datasets.tables import Table, read_table
 from diffrac_cvx.estimators.persistence import SavedModel, load_model, read_table_for
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.problem.formatting import format_lower
@@ -26,6 +26,12 @@ def parser() -> Parser:
     return made
 
 
+def load(given: argparse.Namespace) -> Table:
+    """Return the table, read as the saved model requires."""
+    options = {"missing": given.missing} | read_options(given, FILE_PARAMETERS)
+    return read_table_for(load_model(given.model), given.file, **options)
+
+
 def main(given: argparse.Namespace, console: Console) -> int:
     """Assign the points of a new table to the clusters of a saved model.
 
@@ -33,8 +39,7 @@ def main(given: argparse.Namespace, console: Console) -> int:
     categories.  The exit status is 1 if the model was saved with warnings.
     """
     refuse_outputs([given.file, given.model], {"--out": given.out})
-    model, options = load_model(given.model), {"missing": given.missing} | read_options(given, FILE_PARAMETERS)
-    table = read_table_for(model, given.file, **options)
+    table, model = load(given), load_model(given.model)
     labels = model.predict(table.X)
     if given.out is not None:
         content = label_table(table, labels, model.decision_function(table.X))

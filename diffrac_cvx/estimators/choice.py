@@ -26,7 +26,6 @@ from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
 
 RowIndices = npt.NDArray[np.intp]
 PartitionLabels = npt.NDArray[np.int64]
-SettingCallback = Callable[[str], object]  # receives the next step as text; returns True to stop
 POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
 MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
 SCORE_DECIMALS = 9  # scores that agree to these decimals are tied
@@ -141,17 +140,15 @@ def follow_path(
     timer: Timer,
     counts: Sequence[int] = (2,),
     seed: int = 0,
-    callback: SettingCallback | None = None,
 ) -> list[AffinePartition]:
     """Cluster all points at each setting and number of clusters, each setting warm-started from its predecessor.
 
-    There are fewer partitions, but at least one, if the time is over or ``callback`` returns True.
+    There are fewer partitions, but at least one, if the time is over.
     """
     found: list[AffinePartition] = []
     start = None
     for k, setting in enumerate(settings):
-        stop = callback is not None and callback(f"setting {k + 1} of {len(settings)}")
-        if found and (stop or timer.is_over):
+        if found and timer.is_over:
             break
         with time_limited(timer.deadline):
             all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # a bad start for a few features
@@ -197,12 +194,12 @@ def subsample_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array
 
 
 def draw_half_samples(n: int, n_resamples: int, rng: np.random.Generator) -> list[tuple[RowIndices, RowIndices]]:
-    """Return half-samples of n points with their held-out points, in complementary pairs.
+    """Return half-samples of n points with their held-out points, in complementary pairs; none of fewer than 4 points.
 
     Source: Shah and Samworth (2013), Variable selection with error control.
     """
     halves = []
-    for _ in range((n_resamples + 1) // 2):
+    for _ in range((n_resamples + 1) // 2 if n >= 4 else 0):
         order = rng.permutation(n)
         first, second = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
         halves += [(first, second), (second, first)]
@@ -311,7 +308,7 @@ def tabulate(
     for one, clusters in zip(partitions, labels, strict=True):
         known: dict[str, Any] = {"nu": one.setting.nu, "penalty": one.setting.penalty}
         gaps.append(optimality_gap(X, clusters, one.result, max(one.n_clusters, 2), **known))
-        found = find_diagnostics(X, clusters, one.result, n_clusters=one.n_clusters, **known)
+        found = find_diagnostics(X, clusters, one.result, n_clusters=max(one.n_clusters, 2), **known)
         diagnostics.append(tuple(diagnostic.code for diagnostic in found))
     usable, lower = np.array([not codes for codes in diagnostics]), np.array([result.lower for result in results])
     coef = [one.v for one in partitions]

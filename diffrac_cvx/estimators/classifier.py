@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, optimality_gap, require_one_direction
+from diffrac_cvx.estimators.affine import AffineClusterer, optimality_gap, require_one_direction
 from diffrac_cvx.machine.deadlines import deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.points.checks import (
     Array,
@@ -21,6 +21,7 @@ from diffrac_cvx.points.checks import (
     format_exact,
     nonnegative,
     one_of,
+    positive,
     rows_with_weight,
 )
 from diffrac_cvx.points.constraints import Constraints, split_unlabelled
@@ -133,7 +134,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     coef_: Array
     intercept_: float | Array
-    solver, verbose = "low_rank", False
+    solver, callback = "low_rank", None
 
     def __init__(
         self,
@@ -171,7 +172,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
         Errors and warnings are those of `DiffracClustering.fit`, without diagnostics.
         """
-        with time_limited(deadline_after(as_seconds(self.time_limit))):
+        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
+        with time_limited(deadline_after(limit)):
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
@@ -234,7 +236,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             constraints = Constraints(groups=classes)
         weighted = all_positive_weights(point_weights)
         points = weighted_points(centered_data(X.array(), weighted, means=X.means, warn=False), weighted, constraints)
-        result = self._relax(points, "low_rank")
+        result = self._relax(points)
         weights = weights_of(self._penalty, X.shape[1])
         if len(self.classes_) == 2:
             labels = labels_from_known(result.F, points.chunklets)

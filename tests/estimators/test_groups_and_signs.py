@@ -54,7 +54,7 @@ def test_names_and_numbers_of_columns_and_copies_give_the_same(table):
             np.testing.assert_array_equal(other.coef_, named.coef_)
 
 
-@pytest.mark.parametrize("solver", ["low_rank", pytest.param("fista", marks=slow), "CLARABEL"])
+@pytest.mark.parametrize("solver", ["low_rank", pytest.param("fista", marks=slow)])
 @pytest.mark.parametrize("known", [{"groups": NUMBERS}, {"nonnegative": [0, 3]}])
 def test_every_solver_proves_the_bracket_of_the_penalty(table, solver, known):
     X = standardize_columns(table[0].to_numpy())

@@ -218,7 +218,6 @@ OPTIONS = [
     {"n_clusters": 1},
     {"n_clusters": 4, "random_state": 1, "ridge": 1.0},
     {"ridge": 1.0},
-    *({"rounding": rounding, "random_state": 0} for rounding in ROUNDINGS),
 ]
 
 
@@ -235,10 +234,9 @@ def test_the_estimator_finds_the_same_with_whole_weights_as_with_repeated_rows(o
     np.testing.assert_array_equal(dc.DiffracClustering(**options).fit_predict(X, sample_weight=w), model.labels_)
 
 
-@pytest.mark.parametrize("solver", ["CLARABEL", "fista"])
-def test_the_other_solvers_take_weights_too(solver):
+def test_the_other_solvers_take_weights_too():
     X, w = drawn(16, 3, whole=False)
-    model = dc.DiffracClustering(solver=solver, tol=1e-3).fit(X, sample_weight=w)
+    model = dc.DiffracClustering(solver="fista", tol=1e-3).fit(X, sample_weight=w)
     fast = dc.DiffracClustering(tol=1e-3).fit(X, sample_weight=w)
     assert_meet(model.result_, fast.result_)
     assert model.result_.F.shape[0] == len(X)

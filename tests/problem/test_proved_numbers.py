@@ -24,7 +24,6 @@ from diffrac_cvx.app.page import views
 from diffrac_cvx.comparison import comparing, disagreements
 from diffrac_cvx.comparison.methods import ComparisonTask, MethodResult
 from diffrac_cvx.comparison.table import ReportTable, format_cell
-from diffrac_cvx.estimators.affine import bounds_message
 from diffrac_cvx.problem.formatting import (
     FormattedBound,
     format_bracket,
@@ -131,7 +130,6 @@ FACES = {
     "split in words": lambda *of: of_split(
         render.bound_sentence(answer_with(*of)), *of, lambda width: width <= 1e-4, "more than <G>."
     ),
-    "verbose estimator": lambda *of: (bounds_message(*of), "[<L>, <U>]"),
     "method on the page": of_method_on_the_page,
     "progress": of_progress_on_the_terminal, "comparison": of_comparison,
     "best labels": of_best_labels, "warning of an estimator": of_warning_of_estimator,

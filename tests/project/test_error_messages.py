@@ -74,7 +74,7 @@ FAULTS = {
         "fista with 300000 features.*low_rank",
     ),
     "an infinite factor": (lambda: dc.rounding.kmeans_centered(F * np.inf), DATA, "F is (nan|-?inf)"),
-    "an estimator's seed": (estimator(rounding="goemans_williamson", random_state="x"), ValueError, "'x'"),
+    "an estimator's seed": (estimator(n_clusters=3, random_state="x"), ValueError, "'x'"),
     "one point for an estimator": (lambda: dc.DiffracClustering().fit(X[:1]), ValueError, "minimum of 2"),
     "an estimator's NaN": (lambda: dc.DiffracClustering().fit(NAN), ValueError, "NaN"),
     "an estimator not fitted": (lambda: dc.DiffracClustering().predict(X), ValueError, "not fitted"),

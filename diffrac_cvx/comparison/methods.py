@@ -25,7 +25,6 @@ class ComparisonTask(registry.Parameters):
     X: Array
     tol: float = 1e-4
     time_limit: float | None = None
-    memory_limit: float | None = None
     seed: int = 0
     callback: Callable[[Progress], bool] | None = None
 
@@ -81,7 +80,7 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
 
     def run(task: ComparisonTask) -> Result:
         limits = {**task.limits, **options}
-        return solve(record.build(task.X, task), solver, memory_limit=task.memory_limit, **limits)
+        return solve(record.build(task.X, task), solver, **limits)
 
     def too_large(n: int, d: int) -> str:
         return registry.SOLVERS[solver].too_large(record, n, d) or record.skipped_solvers.get(solver, "")

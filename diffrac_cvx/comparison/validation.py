@@ -34,6 +34,7 @@ FEASIBILITY = 1e-6  # relative violation of a constraint that counts as rounding
 AGREEMENT = 1e-6  # difference between a reported objective and the recomputed one that counts as rounding
 DEFAULT_TOL = 1e-4
 REFERENCE_TOL = 1e-6
+MAX_EVALUATIONS = 100  # of the search for the lower bound of labels; each of its bounds is valid
 
 COLUMNS = (
     "n", "d", "nu", "penalty", "trait", "returned", "objective", "lower", "upper", "reference_lower", "reference_upper",
@@ -387,19 +388,20 @@ def labels_objective(instance: Instance, F: Array) -> float:
         W = np.linalg.lstsq(rows, targets, rcond=1e-12)[0]
         return float(np.sum((targets - rows @ W) ** 2)) + imbalance
     A, B, total = rows.T @ rows + np.diag(c**2), rows.T @ targets, float(np.sum(targets**2))
-    box = np.outer(c, c)
-    np.fill_diagonal(box, 0.0)
+    pairs = np.triu_indices(d, 1)
 
     def negative_bound(entries: Array) -> tuple[float, Array]:
-        C = entries.reshape(d, d)
+        C = np.zeros((d, d))
+        C[pairs] = entries
         try:
-            W = scipy.linalg.cho_solve(scipy.linalg.cho_factor(A + (C + C.T) / 2.0), B)
+            W = scipy.linalg.cho_solve(scipy.linalg.cho_factor(A + C + C.T), B)
         except scipy.linalg.LinAlgError:  # not positive definite: no bound
-            return 1e10, np.zeros(d * d)
-        return float(np.sum(B * W)) - total, -(W @ W.T).ravel()
+            return 1e10, np.zeros(len(entries))
+        return float(np.sum(B * W)) - total, -2.0 * (W @ W.T)[pairs]
 
-    limits = scipy.optimize.Bounds(-box.ravel(), box.ravel())
-    found = scipy.optimize.minimize(negative_bound, np.zeros(d * d), jac=True, bounds=limits, method="L-BFGS-B")
+    limits = c[pairs[0]] * c[pairs[1]]
+    options: dict[str, Any] = {"bounds": scipy.optimize.Bounds(-limits, limits), "options": {"maxfun": MAX_EVALUATIONS}}
+    found = scipy.optimize.minimize(negative_bound, np.zeros(len(limits)), jac=True, method="L-BFGS-B", **options)
     return imbalance - float(found.fun)
 
 

@@ -21,6 +21,7 @@ from diffrac_cvx.estimators.affine import (
 )
 from diffrac_cvx.estimators.choice import GridSetting, choose_count
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
@@ -203,6 +204,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
         self.standardize, self.random_state, self.callback = standardize, random_state, callback
 
+    @one_thread()
     def fit(
         self,
         X: npt.ArrayLike,
@@ -295,7 +297,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if self.test_structure and K > 1:
             self.diagnostics_ = (*self._structure_diagnostics(given, data, problem), *self.diagnostics_)
         for diagnostic in self.diagnostics_ if K > 1 else (ONE_CLUSTER_REQUESTED,):
-            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
+            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=4)
         if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
             direction = direction_problem(data.X, float(self.nu), self._penalty)
             X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)

@@ -25,6 +25,7 @@ from diffrac_cvx.estimators.choice import (
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
 from diffrac_cvx.machine.deadlines import Timer, time_limited
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import as_weights, in_unit_interval, nonnegative, one_of, positive, positive_int
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.reading import table_array
@@ -165,14 +166,11 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     ) -> None:
         self.lams, self.ridges, self.nus, self.criterion = lams, ridges, nus, criterion
         self.n_resamples, self.tol, self.max_iter, self.time_limit = n_resamples, tol, max_iter, time_limit
-        self.standardize, self.random_state, self.n_jobs, self.n_clusters = (
-            standardize,
-            random_state,
-            n_jobs,
-            n_clusters,
-        )
+        self.n_clusters, self.standardize = n_clusters, standardize
+        self.random_state, self.n_jobs = random_state, n_jobs
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
+    @one_thread()
     def fit(
         self,
         X: npt.ArrayLike,

@@ -31,7 +31,7 @@ from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.problem.formatting import formatted_lower, formatted_upper, width_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
-from diffrac_cvx.registry import penalty_parts
+from diffrac_cvx.registry import explain_unsupported, penalty_parts
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
 from diffrac_cvx.rounding.diagnostics import find_diagnostics, find_label_diagnostics
 from diffrac_cvx.solvers import low_rank
@@ -226,7 +226,7 @@ def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[d
     if unknown:
         suggestion = did_you_mean(unknown[0], available)
         raise ParameterError(f"methods: unknown name {unknown[0]!r}; choose from {', '.join(available)}{suggestion}")
-    reasons = {name: available[name].explain_refusal(task.penalty, task.given) for name in wanted}
+    reasons = {name: explain_unsupported(available[name].parts, task.penalty, task.given) for name in wanted}
     if names is None:
         reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
     selected = {name: available[name] for name in wanted if not reasons[name]}

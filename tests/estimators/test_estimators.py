@@ -117,12 +117,6 @@ def test_labels_do_not_collapse_where_one_cluster_costs_less():
         np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
-def test_the_score_is_the_squared_correlation(planted):
-    model = dc.DiffracClustering().fit(planted.X)
-    expected = np.corrcoef(signs(model), planted.X @ model.coef_)[0, 1] ** 2
-    assert model.score(planted.X) == pytest.approx(expected)
-
-
 def test_it_works_in_a_pipeline_a_grid_search_and_a_file(planted):
     pipeline = make_pipeline(StandardScaler(), dc.DiffracClustering())
     search = GridSearchCV(pipeline, {"diffracclustering__c": [0.0, 0.1]}, cv=2).fit(planted.X)

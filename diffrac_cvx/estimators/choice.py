@@ -35,8 +35,6 @@ REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
 SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
 MIN_STABILITY = 0.8  # minimum agreement of predicted labels, and minimum prediction strength
 SINGLE_COLUMN_FRACTION = 0.9  # of the separation: from here on a single column determines the clusters
-
-
 WEIGHT_NAMES = ("lam", "ridge", "nu")
 UNIT_PENALTY = Penalty(lam=1.0)
 
@@ -56,11 +54,6 @@ class GridSetting(NamedTuple):
     def penalty(self) -> Penalty:
         """The penalty of lam and ridge, with groups and sign constraints."""
         return self.columns.with_weights(self.lam * np.asarray(self.columns.lam), self.ridge)
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """The three weights as parameters."""
-        return {name: getattr(self, name) for name in WEIGHT_NAMES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +296,8 @@ def tabulate(
     """
     settings, results = [one.setting for one in partitions], [one.result for one in partitions]
     counts, labels = np.array([one.n_clusters for one in partitions]), np.stack([one.label(X) for one in partitions])
-    several = [{"n_clusters": int(count)} if (counts != 2).any() else {} for count in counts]
+    several = (counts != 2).any()
+    weights = [{name: getattr(setting, name) for name in WEIGHT_NAMES} for setting in settings]
     gaps, diagnostics = [], []
     for one, clusters in zip(partitions, labels, strict=True):
         known: dict[str, Any] = {"nu": one.setting.nu, "penalty": one.setting.penalty}
@@ -314,9 +308,9 @@ def tabulate(
     coef = [one.v for one in partitions]
     ratios = [eigenvalue_ratio(scale_by_sqrt_weights(result.F, X.weights)) for result in results]
     table: dict[str, Any] = {
-        **{f"param_{name}": np.array([getattr(setting, name) for setting in settings]) for name in WEIGHT_NAMES},
+        **{f"param_{name}": np.array([one[name] for one in weights]) for name in WEIGHT_NAMES},
         "param_n_clusters": counts,
-        "params": [setting.weights | more for setting, more in zip(settings, several, strict=True)],
+        "params": [{**one, "n_clusters": int(k)} if several else one for one, k in zip(weights, counts, strict=True)],
         **summarize_halves(partitions, halves),
         "consensus": mean_agreement(labels, usable, X.weights),
         "eigenvalue_ratio": -np.array(ratios),
@@ -326,9 +320,6 @@ def tabulate(
         "upper_bound": np.array([result.upper for result in results]),
         "n_excluded": np.array([result.n_excluded for result in results]),
         "column_share": np.array([max_column_r2(X.array(), clusters, X.weights) for clusters in labels]),
-        "smallest_cluster": np.array(
-            [np.bincount(clusters, minlength=count).min() for clusters, count in zip(labels, counts, strict=True)]
-        ),
         "diagnostics": diagnostics,
         "labels": labels,
         "coef": np.stack(coef) if len(set(counts)) == 1 else coef,
@@ -377,12 +368,11 @@ def summarize_halves(
 ) -> dict[str, Array]:
     """Return the means over the half-samples of each setting, NaN if there are none."""
     m, d = len(partitions), partitions[0].v.shape[-1]
-    means, spread, strength = np.full((m, 2 + d), np.nan), np.full(m, np.nan), np.full(m, np.nan)
+    means, strength = np.full((m, 2 + d), np.nan), np.full(m, np.nan)
     solved = [[half[j] for half in halves if j < len(half)] for j in range(m)]
     for j, found in enumerate(solved):
         if found:
-            values = np.array([[one.agreement, one.separation, *one.selected] for one in found])
-            means[j], spread[j] = values.mean(axis=0), values[:, 0].std()
+            means[j] = np.mean([[one.agreement, one.separation, *one.selected] for one in found], axis=0)
         pairs = [  # complementary half-samples
             (one[j], other[j])
             for pair in zip(halves[::2], halves[1::2], strict=False)
@@ -396,7 +386,6 @@ def summarize_halves(
             )
     return {
         "stability": means[:, 0],
-        "std_stability": spread,
         "separation": means[:, 1],
         "prediction_strength": strength,
         "n_resamples": np.array([len(found) for found in solved]),

@@ -248,7 +248,10 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         return AffineFit(scores.coef, scores.intercept - scores.coef @ mean, points, result)
 
     def _choose(self, X: Points, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:
-        """Return the index of the setting with the lowest cross-validation error; ties go to the first."""
+        """Return the index of the setting with the lowest cross-validation error; ties go to the first.
+
+        Errors are squared for two classes, and counted for more.
+        """
         folds = assign_folds(classes)
         if folds.max() < 1 or np.all(classes != UNLABELED):
             return 0
@@ -259,21 +262,15 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
                     return 0
                 hidden = folds == fold
                 found = self._find(X, np.where(hidden, UNLABELED, classes))
-                values = X.array()[hidden] @ found.coef.T + found.intercept
-                errors[i] += np.sum(errors_of(values, classes[hidden]))
+                values, known = X.array()[hidden] @ found.coef.T + found.intercept, classes[hidden]
+                wrong = (values - 2.0 * known + 1.0) ** 2 if values.ndim == 1 else cluster_indices(values) != known
+                errors[i] += np.sum(wrong)
         return int(np.argmin(errors))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the classes of points, (n,)."""
         indices = cluster_indices(self.decision_function(X))  # raises an error before `fit`, when there are no classes
         return np.asarray(self.classes_[indices])
-
-
-def errors_of(values: Array, classes: ClusterIndices) -> Array:
-    """Return the squared errors of values (n,) from -1 and +1, or the 0/1 errors of values (n, K)."""
-    if values.ndim == 1:
-        return np.asarray((values - 2.0 * classes + 1.0) ** 2)
-    return np.asarray(cluster_indices(values) != classes).astype(np.float64)
 
 
 def read_classes(y: Any, n: int, unlabelled: object) -> tuple[npt.NDArray[Any], ClusterIndices]:

@@ -112,9 +112,9 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     cv_results_ : dict of arrays
         Table with one entry for each solved setting, the default weights first.  ``param_lam``, ``param_ridge``,
         ``param_nu``, ``param_n_clusters`` and ``params``; all criteria, ``mean_score`` (the criterion used) and
-        ``rank_score``; ``std_stability``; ``prediction_strength``; ``n_resamples``, the number of solved half-samples;
+        ``rank_score``; ``prediction_strength``; ``n_resamples``, the number of solved half-samples;
         ``cost`` of the labels, ``lower_bound``, ``upper_bound``, ``n_excluded``; ``column_share``, the largest fraction
-        of the variance of a column that the labels explain; ``smallest_cluster``, ``diagnostics`` (their codes),
+        of the variance of a column that the labels explain; ``diagnostics`` (their codes),
         ``labels`` (m, n), ``coef`` (m, d) per standard deviation, (m, K, d) or a list of (K, d) for more than two
         clusters, and ``selection_frequencies`` (m, d).
     n_settings_ : int

@@ -160,10 +160,11 @@ def main() -> None:
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def listen() -> None:
-        with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
+        try:
             while True:
                 calls.put(pickle.load(sys.stdin.buffer))
-        os._exit(0)  # the caller has ended, perhaps in the middle of a message; no one reads the result
+        finally:
+            os._exit(0)  # the caller has ended, perhaps in the middle of a message; no one reads the result
 
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output printed by solvers must not mix with the messages

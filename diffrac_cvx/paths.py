@@ -105,12 +105,8 @@ def low_rank_path(
     constraints: Constraints | None,
     options: dict[str, Any],
 ) -> RegularizationPath:
-    """Solve (15) by `low_rank` along an increasing grid, from its largest value, each from the last result.
-
-    ``problem_at`` maps a parameter value to nu and a penalty.  Results in closed form are no start.  Sample weights are
-    refused, because directions and labels are computed without them.
-    """
-    if options.get("sample_weight") is not None:
+    """Solve (15) with nu and the penalty of ``problem_at(parameter)``, from the largest, each from the last result."""
+    if options.get("sample_weight") is not None:  # directions and labels are computed without them
         raise ParameterError(
             "a path takes no sample_weight. Call low_rank at each parameter, with start= the last result"
         )

@@ -225,11 +225,12 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.best_params_, self.best_score_ = dict(table["params"][i]), float(table["mean_score"][i])
         self.lam_, self.ridge_, self.nu_, _ = found[i].setting
         self.n_clusters_, self.selection_frequencies_ = found[i].n_clusters, table["selection_frequencies"][i]
-        best = self.best_estimator_ = DiffracClustering(
-            **{"n_clusters": self.n_clusters_} | self.best_params_, tol=min(tol, 1e-4), max_iter=self.max_iter,
-            time_limit=timer.time_left, standardize=self.standardize, random_state=seed,
-            groups=self.groups, group_weights=self.group_weights, nonnegative=self.nonnegative,
-        ).fit(X, sample_weight=sample_weight, constraints=constraints)  # fmt: skip
+        given_parameters = ("max_iter", "standardize", "groups", "group_weights", "nonnegative")
+        parameters = {name: getattr(self, name) for name in given_parameters}
+        parameters |= {"tol": min(tol, 1e-4), "time_limit": timer.time_left, "random_state": seed}
+        parameters |= {"n_clusters": self.n_clusters_, **self.best_params_}
+        best = self.best_estimator_ = DiffracClustering(**parameters)
+        best.fit(X, sample_weight=sample_weight, constraints=constraints)
         for name in REFITTED_ATTRIBUTES:
             setattr(self, name, getattr(best, name))
         return self

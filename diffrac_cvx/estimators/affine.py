@@ -28,8 +28,8 @@ from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import SOLVERS, fast_solvers
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import cluster_indices, explained_variance
+from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 from diffrac_cvx.solvers.factored.sampling import many_rows
-from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
 
 VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
 CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)

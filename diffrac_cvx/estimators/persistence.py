@@ -34,9 +34,6 @@ READ_OPTIONS = tuple(one.name for one in fields(ReadOptions))  # the options tha
 OPTION_TYPES: dict[str, Any] = {  # in the file; otherwise text
     "header": bool, "transpose": bool, "skip_rows": int | list, "skip_footer": int, "na_values": list,
 }  # fmt: skip
-SCALED_TABLE_ERROR = (
-    "table was scaled, but models are saved in the original units of the features; read it with scaling='none'"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +168,6 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         raise ParameterError(f"model is a {type(model).__name__}, which cannot be saved{more}")
     if not hasattr(model, "coef_"):
         raise ParameterError("model is not fitted; fit it first")
-    if table is not None and table.options.get("scaling", "none") != "none":
-        raise ParameterError(SCALED_TABLE_ERROR)
     names, means = getattr(model, "feature_names_in_", None), None
     if table is not None:
         names, means = table.names, table.X.mean(axis=0)

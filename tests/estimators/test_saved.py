@@ -77,18 +77,17 @@ def test_columns_of_a_frame_are_found_by_name_and_those_of_an_array_by_place(tmp
 
 
 @pytest.mark.parametrize(
-    ("model", "scaling", "message"),
+    ("model", "message"),
     [
-        (dc.DiffracClustering(), "none", "fit it first"),
-        (StandardScaler().fit(X), "none", "StandardScaler, which cannot be saved"),
-        (make_pipeline(StandardScaler(), dc.DiffracClustering()), "none", "save its last step"),
-        (dc.DiffracClustering().fit(X), "standardize", "scaling='none'"),  # the model would be in other units
-        (dc.DiffracClustering().fit(X[:, :3]), "none", "table has 4 features, model has 3"),
+        (dc.DiffracClustering(), "fit it first"),
+        (StandardScaler().fit(X), "StandardScaler, which cannot be saved"),
+        (make_pipeline(StandardScaler(), dc.DiffracClustering()), "save its last step"),
+        (dc.DiffracClustering().fit(X[:, :3]), "table has 4 features, model has 3"),
     ],
 )
-def test_what_is_no_model_of_the_table_is_refused(model, scaling, message, tmp_path):
+def test_what_is_no_model_of_the_table_is_refused(model, message, tmp_path):
     FRAME.to_csv(tmp_path / "t.csv", index=False)
-    table = dc.datasets.read_table(tmp_path / "t.csv", scaling=scaling)
+    table = dc.datasets.read_table(tmp_path / "t.csv")
     with pytest.raises(dc.ParameterError, match=message):
         dc.save_model(model, tmp_path / "score.json", table=table)
     assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]

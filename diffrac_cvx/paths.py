@@ -1,8 +1,7 @@
 """Regularisation paths over nu or lambda with certified bounds."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike, Names
 from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, GroupWeights, Penalty, Weight, penalty_on_columns
-from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.problem.result import Status
 from diffrac_cvx.rounding import apply_constraints, kmeans_centered
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import leading_direction, units_of
@@ -29,7 +28,6 @@ __all__ = ["RegularizationPath", "lambda_path", "leading_direction", "nu_path"]
 
 
 Rounding = Callable[[Array], Array]
-Diagnose = Callable[[Any, Array, Result], tuple[Diagnostic, ...]]
 ParameterCallback = Callable[[float], object]
 
 
@@ -95,80 +93,66 @@ class RegularizationPath:
         return np.array([width_of(lower, upper) for lower, upper in zip(self.lower, self.upper, strict=True)])
 
 
-class PathRecorder:
-    """Reader of X and builder of a path from results, with clustering errors if labels are given."""
-
-    def __init__(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike | None = None,
-        rounding: Rounding = kmeans_centered,
-        constraints: Constraints | None = None,
-    ) -> None:
-        # `Points`, also accepted by the solvers
-        self.X: Any = read_points(X, constraints=constraints, by_columns=True, warn=True).X
-        self.y = None if y is None else as_labels(y, len(self.X))
-        self.rounding: Rounding = lambda F: apply_constraints(rounding(F), constraints)
-        self.units = units_of(self.X)
-
-    def row(self, result: Result, diagnose: Diagnose = lambda *_: ()) -> dict[str, Any]:
-        """Return the path entry of a result; ``diagnose`` returns warnings from the data, labels and result."""
-        labels = self.rounding(result.factor)
-        return {
-            "value": result.value,
-            "lower": result.lower,
-            "n_excluded": result.n_excluded,
-            "upper": result.upper,
-            "eigenvalue_ratio": eigenvalue_ratio(result.factor),
-            "imbalance": factor_imbalance(result.factor),
-            "directions": leading_direction(self.X, result),
-            "error": np.nan if self.y is None else clustering_error(self.y, labels),
-            "seconds": result.seconds,
-            "diagnostics": diagnose(self.X, labels, result),
-        }
-
-    def path(
-        self, name: str, grid: Array, rows: Sequence[dict[str, Any]], penalty: Penalty = NO_PENALTY
-    ) -> RegularizationPath:
-        """Return the path of the given entries."""
-        lists = {key: [row[key] for row in rows] for key in rows[0]}
-        diagnostics = tuple(lists.pop("diagnostics"))
-        columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
-        columns["directions"] = align_signs(columns["directions"], self.units)
-        nearest = penalty.pair_penalty(self.X.shape[1]).nearest_direction
-        for v in columns["directions"]:  # the sign of which more is feasible
-            v *= -1.0 if np.abs(nearest(-v / self.units)).sum() > np.abs(nearest(v / self.units)).sum() else 1.0
-        columns["error"] = None if self.y is None else columns["error"]
-        columns |= {"diagnostics": diagnostics, "deviations": np.sqrt(self.X.mean_squares())}
-        return RegularizationPath(name, grid, **columns, groups=penalty.feature_groups(self.X.shape[1]))
-
-    def low_rank_path(
-        self,
-        name: str,
-        grid: Array,
-        problem_at: Callable[[float], tuple[float, Penalty]],
-        on_parameter: ParameterCallback | None,
-        time_limit: float | None,
-        options: dict[str, Any],
-    ) -> RegularizationPath:
-        """Solve (15) by `low_rank` along an increasing grid, from its largest parameter value.
-
-        ``problem_at`` maps a parameter value to nu and a penalty.  Sample weights are refused, because directions and
-        labels are computed without them.
-        """
-        if options.get("sample_weight") is not None:
-            raise ParameterError(
-                "a path takes no sample_weight. Call low_rank at each parameter, with start= the last result"
-            )
-
-        def solve_at(parameter: float, start: Result | None, **limits: Any) -> Result:
-            return low_rank(self.X, *problem_at(parameter), start=start, **{**options, **limits})
-
-        rows: list[dict[str, Any]] = []
-        for result in solve_along(grid[::-1], solve_at, on_parameter, time_limit):
-            nu, penalty = problem_at(grid[-1 - len(rows)])
-            rows.append(self.row(result, partial(find_diagnostics, nu=nu, penalty=penalty)))
-        return self.path(name, grid[len(grid) - len(rows) :], rows[::-1], penalty)
+def low_rank_path(
+    name: str,
+    X: npt.ArrayLike,
+    grid: Array,
+    problem_at: Callable[[float], tuple[float, Penalty]],
+    y: npt.ArrayLike | None,
+    rounding: Rounding,
+    on_parameter: ParameterCallback | None,
+    time_limit: float | None,
+    constraints: Constraints | None,
+    options: dict[str, Any],
+) -> RegularizationPath:
+    """Solve (15) with nu and the penalty of ``problem_at(parameter)``, from the largest, each from the last result."""
+    if options.get("sample_weight") is not None:  # directions and labels are computed without them
+        raise ParameterError(
+            "a path takes no sample_weight. Call low_rank at each parameter, with start= the last result"
+        )
+    # `Points`, also accepted by the solvers
+    points: Any = read_points(X, constraints=constraints, by_columns=True, warn=True).X
+    labels = None if y is None else as_labels(y, len(points))
+    rows: list[dict[str, Any]] = []
+    start, timer = None, Timer(time_limit)
+    for parameter in grid[::-1].tolist():
+        if (on_parameter is not None and on_parameter(parameter) and rows) or (rows and timer.is_over):
+            break
+        nu, penalty = problem_at(parameter)
+        limits = {} if time_limit is None else {"time_limit": timer.split(len(grid) - len(rows))}
+        try:
+            result = low_rank(points, nu, penalty, start=start, **{**options, **limits})
+        except KeyboardInterrupt:
+            if on_parameter is None or not rows:
+                raise
+            break
+        start = start if result.status is Status.CLOSED_FORM else result
+        rounded = apply_constraints(rounding(result.factor), constraints)
+        rows.append(
+            {
+                "value": result.value,
+                "lower": result.lower,
+                "upper": result.upper,
+                "n_excluded": result.n_excluded,
+                "eigenvalue_ratio": eigenvalue_ratio(result.factor),
+                "imbalance": factor_imbalance(result.factor),
+                "directions": leading_direction(points, result),
+                "error": np.nan if labels is None else clustering_error(labels, rounded),
+                "seconds": result.seconds,
+                "diagnostics": find_diagnostics(points, rounded, result, nu=nu, penalty=penalty),
+            }
+        )
+    columns: dict[str, Any] = {key: [row[key] for row in rows[::-1]] for key in rows[0]}
+    diagnostics = tuple(columns.pop("diagnostics"))
+    columns = {key: np.array(column) for key, column in columns.items()}
+    units, d = units_of(points), points.shape[1]
+    columns["directions"] = align_signs(columns["directions"], units)
+    nearest = penalty.pair_penalty(d).nearest_direction
+    for v in columns["directions"]:  # the sign of which more is feasible
+        v *= -1.0 if np.abs(nearest(-v / units)).sum() > np.abs(nearest(v / units)).sum() else 1.0
+    columns |= {"error": None if labels is None else columns["error"], "diagnostics": diagnostics}
+    columns |= {"deviations": np.sqrt(points.mean_squares()), "groups": penalty.feature_groups(d)}
+    return RegularizationPath(name, grid[len(grid) - len(rows) :], **columns)
 
 
 def nu_path(
@@ -216,8 +200,8 @@ def nu_path(
         If an input is invalid; the message names the value and the remedy.
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
-    recorder = PathRecorder(X, y, rounding, constraints=constraints)
-    return recorder.low_rank_path("nu", grid, lambda nu: (nu, penalty), on_parameter, time_limit, options)
+    given = (y, rounding, on_parameter, time_limit, constraints, options)
+    return low_rank_path("nu", X, grid, lambda nu: (nu, penalty), *given)
 
 
 def lambda_path(
@@ -263,56 +247,13 @@ def lambda_path(
         accordingly.
     """
     grid = np.sort(as_grid(lams, "lams", at_least_zero))
-    recorder = PathRecorder(X, y, rounding, constraints=constraints)
-    d, names = recorder.X.shape[1], column_names(X)
 
     def problem_at(lam: float) -> tuple[float, Penalty]:
-        weights = Penalty(a, lam=lam, ridge=ridge)
-        arguments: dict[str, Any] = {"group_weights": group_weights, "d": d, "names": names}
-        return nu, penalty_on_columns(weights, groups, nonnegative, **arguments)
+        columns: dict[str, Any] = {"group_weights": group_weights, "d": np.shape(X)[1], "names": column_names(X)}
+        return nu, penalty_on_columns(Penalty(a, lam=lam, ridge=ridge), groups, nonnegative, **columns)
 
-    return recorder.low_rank_path("lambda", grid, problem_at, on_parameter, time_limit, options)
-
-
-def solve_along(
-    grid: Array,
-    solve_at: Callable[..., Result],
-    on_parameter: ParameterCallback | None = None,
-    time_limit: float | None = None,
-) -> Iterator[Result]:
-    """Yield the result at each parameter value, warm-started from the last result not in closed form.
-
-    Parameters
-    ----------
-    grid : (m,) array
-        Parameter values.
-    solve_at : callable
-        Called as ``solve_at(parameter, start)``, with ``time_limit=`` if there is a time limit.
-    on_parameter : callable, optional
-        Called before each solve; a true value ends the path, but at least one parameter value is solved.
-    time_limit : float, optional
-        Time limit for all solves together, in seconds.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At Ctrl-C, without ``on_parameter`` or before the first solve has finished.
-    """
-    start, timer = None, Timer(time_limit)
-    for k, parameter in enumerate(grid):
-        if on_parameter is not None and on_parameter(float(parameter)) and k:
-            return
-        if k and timer.is_over:
-            return
-        limits = {} if time_limit is None else {"time_limit": timer.split(len(grid) - k)}
-        try:
-            result = solve_at(float(parameter), start, **limits)
-        except KeyboardInterrupt:
-            if on_parameter is None or k == 0:
-                raise
-            return
-        yield result
-        start = start if result.status is Status.CLOSED_FORM else result
+    given = (y, rounding, on_parameter, time_limit, constraints, options)
+    return low_rank_path("lambda", X, grid, problem_at, *given)
 
 
 def as_grid(values: npt.ArrayLike, name: str, check: Callable[[Any, str], float]) -> Array:

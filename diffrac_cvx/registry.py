@@ -144,11 +144,6 @@ class RelaxationRecord:
         side = f"({self.rows})" if "+" in self.rows else self.rows
         return f"{side} x {side}"
 
-    @property
-    def has_points(self) -> bool:
-        """Whether its matrix has a row for each point."""
-        return self.rows != "d + 1"
-
     def build(self, X: Array, parameters: Parameters) -> relaxations.Relaxation:
         """Return the relaxation of the given data and parameters."""
         return self.builder(X, **{name: getattr(parameters, name) for name in self.takes})
@@ -175,9 +170,9 @@ class SolverRecord:
         Supported parts of a penalty, among "ridge", "l1", "groups" and "signs".
     takes_rtol : bool
         Whether the function takes ``rtol=``, the certified gap relative to the upper bound.
-    max_rows, max_coefficients, max_operations : float
-        Largest side of the cone, number of nonzeros in the other constraints, and number of operations per iteration
-        for which it runs by default, in seconds; above, it must be selected by name.
+    max_rows, max_coefficients : float
+        Largest side of the cone, and number of nonzeros in the other constraints, for which it runs by default, in
+        seconds; above, it must be selected by name.
     skip_reason : str
         Reason why it must always be selected by name; "" if it need not.
     """
@@ -189,7 +184,6 @@ class SolverRecord:
     takes_rtol: bool = False
     max_rows: float = np.inf
     max_coefficients: float = np.inf
-    max_operations: float = np.inf
     skip_reason: str = ""
 
     def run(self, X: Array, nu: float, penalty: Penalty, **options: Any) -> Result:
@@ -197,21 +191,10 @@ class SolverRecord:
         assert self.function is not None
         return self.function(X, nu, penalty, **options, **self.options)
 
-    def too_slow(self, n: int, d: int) -> str:
-        """Return why a solver of (15) is too slow at this size to run by default, "" if it is not."""
-        operations = n * d * d + d**3
-        if operations <= self.max_operations:
-            return ""
-        return f"an iteration takes {operations} operations, more than {self.max_operations}; select it by name"
-
-    def reason_to_skip(self, n: int, d: int) -> str:
-        """Return why `compare` does not run a solver of (15) at this size by default, "" if it does."""
-        return self.skip_reason or self.too_slow(n, d)
-
     def too_large(self, relaxation: RelaxationRecord, n: int, d: int) -> str:
         """Return why a relaxation is too large at this size to run by default, "" if it is not."""
         side = relaxation.side(n, d)
-        coefficients = side * side if relaxation.has_points else n * d * d // 2
+        coefficients = n * d * d // 2 if relaxation.rows == "d + 1" else side * side
         if side > self.max_rows:
             return f"its matrix has {side} rows, more than {self.max_rows}; select it by name"
         if coefficients > self.max_coefficients:
@@ -276,7 +259,6 @@ SOLVERS: dict[str, SolverRecord] = {
         "algorithm as published: 20 000 iterations",
         fista,
         {"variant": "published"},
-        max_operations=1_000_000,
         skip_reason="it takes all 20 000 iterations on most tables and yields weak bounds; select it by name",
     ),
     "SCS": SolverRecord("splitting, through CVXPY", max_rows=121, max_coefficients=500_000),

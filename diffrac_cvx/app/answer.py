@@ -146,7 +146,7 @@ def answer_of(
 
 def repeating_code(model: Any, loading: str, has_constraints: bool) -> str:
     """Return a Python program that repeats a fit; the lines ``loading`` define X, groups and constraints."""
-    defaults = type(model)().get_params() | {"verbose": model.verbose}
+    defaults = type(model)().get_params() | {"callback": model.callback}
     given = {name: value for name, value in sorted(model.get_params().items()) if value != defaults[name]}
     parameters = ", ".join(f"{name}={'groups' if name == 'groups' else repr(value)}" for name, value in given.items())
     constraints = ", constraints=constraints" if has_constraints else ""

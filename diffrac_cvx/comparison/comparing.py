@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from diffrac_cvx.comparison.methods import (
     list_methods,
     run_method,
 )
-from diffrac_cvx.comparison.table import ReportTable
+from diffrac_cvx.comparison.table import ReportTable, TableReport
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array, as_data, as_seed, centered_data, did_you_mean, in_unit_interval, positive
@@ -32,7 +31,7 @@ from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.problem.formatting import formatted_lower, formatted_upper, width_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
-from diffrac_cvx.registry import penalty_parts
+from diffrac_cvx.registry import explain_unsupported, penalty_parts
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
 from diffrac_cvx.rounding.diagnostics import find_diagnostics, find_label_diagnostics
 from diffrac_cvx.solvers import low_rank
@@ -47,11 +46,10 @@ LABEL_METRICS = (
 OPTIMAL_STATUS = str(Status.OPTIMAL)
 
 MethodCallback = Callable[[str, Progress | None], object]
-ResultCallback = Callable[[str, MethodResult], object]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(TableReport):
     """Result of `compare`: several methods on the same data.
 
     Attributes
@@ -67,16 +65,14 @@ class Comparison:
     disagreements : tuple of str
         Every disagreement beyond the certified gaps; empty if there is none.
     notes : tuple of str
-        Certified bounds on the labels, relations between the problems, warnings, and last the skipped methods.
-    skipped : tuple of str
-        The notes on skipped methods, with reasons.
+        Certified bounds on the labels, relations between the problems, warnings, and last the skipped methods with
+        reasons.
     """
 
     rows: tuple[dict[str, Any], ...]
     method_results: dict[str, MethodResult]
     disagreements: tuple[str, ...]
     notes: tuple[str, ...]
-    skipped: tuple[str, ...] = ()
 
     @property
     def results(self) -> dict[str, Result]:
@@ -98,10 +94,10 @@ class Comparison:
     @property
     def table(self) -> Any:
         """The rows as a pandas DataFrame indexed by method."""
-        head = list(self.rows[0]) if self.rows else ["method"]
         import pandas
 
-        return pandas.DataFrame(list(self.rows), columns=head).set_index("method")
+        columns = list(self.rows[0]) if self.rows else ["method"]
+        return pandas.DataFrame(list(self.rows), columns=columns).set_index("method")
 
     def tables(self) -> list[ReportTable]:
         """Return the printed tables, one of certificates and one of labels, without empty columns."""
@@ -120,13 +116,6 @@ class Comparison:
         ]
         return [*(contradictions or ["No disagreement beyond the certified gaps."]), *unusual, *self.notes]
 
-    def __str__(self) -> str:
-        return "\n".join([*(f"{table.text()}\n" for table in self.tables()), *self.messages()])
-
-    def _repr_html_(self) -> str:
-        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.messages())
-        return "".join(table.html() for table in self.tables()) + f"<ul>{items}</ul>"
-
 
 def compare(
     X: npt.ArrayLike,
@@ -139,13 +128,10 @@ def compare(
     ridge: Weight = None,
     alpha: float | None = None,
     tol: float = 1e-4,
-    solver_time_limit: float | None = None,
-    memory_limit: float | None = None,
     rng: int = 0,
     callback: MethodCallback | None = None,
     time_limit: float | None = None,
     constraints: Constraints | None = None,
-    on_result: ResultCallback | None = None,
 ) -> Comparison:
     """Run relaxations, solvers and baselines on the same data, and report every contradiction between them.
 
@@ -177,10 +163,6 @@ def compare(
         Imbalance of `constrained_alpha`, in [0, 1]; by default that of a solution of (15), where (7) + nu alpha is (8).
     tol : float
         Certified gap at which every solver stops.
-    solver_time_limit : float, optional
-        Time limit for each solver, in seconds.
-    memory_limit : float, optional
-        Limit on the estimated memory of a CVXPY solver, in GB; by default the free memory of the machine.
     rng : int
         Seed of the baselines and of the random hyperplanes, at least 0.
     callback : callable, optional
@@ -191,8 +173,6 @@ def compare(
         Time limit for all methods together, in seconds; each method gets an equal share of the remaining time.
     constraints : Constraints, optional
         Must-link and cannot-link constraints or known labels of some points: only the methods that support them run.
-    on_result : callable, optional
-        Called as ``on_result(method, MethodResult)`` after each method.
 
     Returns
     -------
@@ -214,17 +194,14 @@ def compare(
         penalty=penalty,
         alpha=np.nan if alpha is None else in_unit_interval(alpha, "alpha"),
         tol=positive(tol, "tol"),
-        time_limit=None if solver_time_limit is None else positive(solver_time_limit, "solver_time_limit"),
-        memory_limit=None if memory_limit is None else positive(memory_limit, "memory_limit"),
         seed=as_seed(rng, "rng"),
         constraints=constraints,
     )
     selected, reasons = choose_methods(methods, task)
     timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
     if alpha is None and any(method.needs_alpha for method in selected.values()):
-        task = with_best_alpha(with_time_share(task, timer, len(selected) + 1))
-        task = replace(task, time_limit=solver_time_limit)
-    found, stopped = run_methods(selected, task, callback, timer, on_result)
+        task = with_best_alpha(replace(task, time_limit=timer.split(len(selected) + 1)))
+    found, stopped = run_methods(selected, task, callback, timer)
     disagreements = tuple(find_disagreements(found))
     # If bounds contradict each other, none is reliable, and the gap of the labels is left empty.
     lower = -np.inf if disagreements else max(map(lower_bound_of, found.values()), default=-np.inf)
@@ -234,7 +211,7 @@ def compare(
         skipped.append(f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} skipped: {reason}")
     notes = (*stopped, *([] if disagreements else describe_best_labels(found)), *collect_notes(found, task), *skipped)
     rows = tuple(row_of(name, one, task, y_true, lower) for name, one in found.items())
-    return Comparison(rows, found, disagreements, notes, tuple(skipped))
+    return Comparison(rows, found, disagreements, notes)
 
 
 def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[dict[str, Method], dict[str, str]]:
@@ -249,7 +226,7 @@ def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[d
     if unknown:
         suggestion = did_you_mean(unknown[0], available)
         raise ParameterError(f"methods: unknown name {unknown[0]!r}; choose from {', '.join(available)}{suggestion}")
-    reasons = {name: available[name].explain_refusal(task.penalty, task.given) for name in wanted}
+    reasons = {name: explain_unsupported(available[name].parts, task.penalty, task.given) for name in wanted}
     if names is None:
         reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
     selected = {name: available[name] for name in wanted if not reasons[name]}
@@ -271,7 +248,6 @@ def run_methods(
     task: ComparisonTask,
     callback: MethodCallback | None,
     timer: Timer,
-    on_result: ResultCallback | None = None,
 ) -> tuple[dict[str, MethodResult], list[str]]:
     """Run the methods in turn until a stop is requested or the time limit is reached, with a note in that case."""
     found: dict[str, MethodResult] = {}
@@ -288,22 +264,14 @@ def run_methods(
             return found, [f"stopped before {', '.join(names[i:])}"]
         if i and timer.is_over:
             return found, [f"the time limit was reached before {', '.join(names[i:])}"]
-        limited = with_time_share(task, timer, len(names) - i)
+        limited = replace(task, time_limit=timer.split(len(names) - i), callback=partial(report, name))
         try:
-            found[name] = run_method(methods[name], replace(limited, callback=partial(report, name)))
+            found[name] = run_method(methods[name], limited)
         except KeyboardInterrupt:
             if callback is None:
                 raise
             return found, [f"stopped in {', before '.join(names[i : i + 2])}"]
-        if on_result is not None:
-            on_result(name, found[name])
     return found, []
-
-
-def with_time_share(task: ComparisonTask, timer: Timer, methods: int) -> ComparisonTask:
-    """Return the task with its equal share of the remaining time for some methods."""
-    limits = [seconds for seconds in (task.time_limit, timer.split(methods)) if seconds is not None]
-    return replace(task, time_limit=min(limits, default=None))
 
 
 def collect_notes(found: Mapping[str, MethodResult], task: ComparisonTask) -> Iterator[str]:

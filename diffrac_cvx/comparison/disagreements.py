@@ -87,8 +87,11 @@ def find_disagreements(found: Mapping[str, MethodResult]) -> Iterator[str]:
             yield from contradictions_within(name, one.result)
     for first, second in combinations(found, 2):
         yield from contradictions_between(first, found[first], second, found[second])
-    for name, other in permutations(found, 2):
-        yield from contradictions_of_labels(name, found[name], other, found[other])
+    for (name, one), (other, reference) in permutations(found.items(), 2):
+        lower = lower_bound_of(reference)
+        if one.objective < lower - SLACK:
+            least, reached = format_ends(lower, one.objective)
+            yield f"the labels of {name} have the objective {reached} in (9), below the lower bound {least} of {other}"
 
 
 def contradictions_within(name: str, result: Result) -> Iterator[str]:
@@ -117,42 +120,26 @@ def contradictions_between(first: str, one: MethodResult, second: str, other: Me
         a, b, scale = common_bounds(first, one), common_bounds(second, other), " of (15)"
     if a is None or b is None:
         return
-    brackets = [*describe_disjoint(a, b, scale), *describe_disjoint(b, a, scale)]
-    yield from brackets or [*describe_outside(b, a, scale), *describe_outside(a, b, scale)]
-
-
-def describe_disjoint(method: MethodBounds, other: MethodBounds, scale: str) -> Iterator[str]:
-    """Yield a message if the bounds of a method lie above those of another."""
-    if method.bracket_above(other) > rounding_slack(*method.bounds, *other.bounds):
-        ends = method.bounds.lower, other.bounds.upper
+    pairs = (a, b), (b, a)
+    disjoint = [pair for pair in pairs if pair[0].bracket_above(pair[1]) > rounding_slack(*a.bounds, *b.bounds)]
+    for method, reference in disjoint:
+        ends = method.bounds.lower, reference.bounds.upper
         lower, upper = format_ends(*ends)
         yield (
-            f"{method.name} certifies that the optimum{scale} is at least {lower}, but {other.name} that it is at most "
-            f"{upper}: a difference of {format_lower(-width_of(*ends))}"
+            f"{method.name} certifies that the optimum{scale} is at least {lower}, but {reference.name} that it is at "
+            f"most {upper}: a difference of {format_lower(-width_of(*ends))}"
         )
-
-
-def describe_outside(method: MethodBounds, reference: MethodBounds, scale: str) -> Iterator[str]:
-    """Yield a message if a value lies below the bounds of another method, or above them by more than its own gap."""
-    slack, excess = rounding_slack(*reference.bounds, *method.value), method.value_above(reference)
-    if method.value_below(reference) > slack:
-        lower, value = format_ends(reference.bounds.lower, method.value.upper)
-        yield f"{method.name} returns a value{scale} of {value}, below the lower bound {lower} of {reference.name}"
-    elif excess > slack:
-        value, upper = format_ends(method.value.lower, reference.bounds.upper)
-        yield (
-            f"{method.name} returns a value{scale} of {value}, above the upper bound {upper} of {reference.name} by "
-            f"{format_lower(excess)} more than its own gap"
-        )
-
-
-def contradictions_of_labels(name: str, found: MethodResult, other: str, reference: MethodResult) -> Iterator[str]:
-    """Yield a message if labels have an objective, Eq. (9), below the lower bound of another method."""
-    if reference.bounds is None or np.isnan(found.objective):
-        return
-    if found.objective < reference.bounds.lower - SLACK:
-        lower, objective = format_ends(reference.bounds.lower, found.objective)
-        yield f"the labels of {name} have the objective {objective} in (9), below the lower bound {lower} of {other}"
+    for reference, method in () if disjoint else pairs:  # values outside the bounds of the other method
+        slack, excess = rounding_slack(*reference.bounds, *method.value), method.value_above(reference)
+        if method.value_below(reference) > slack:
+            lower, value = format_ends(reference.bounds.lower, method.value.upper)
+            yield f"{method.name} returns a value{scale} of {value}, below the lower bound {lower} of {reference.name}"
+        elif excess > slack:
+            value, upper = format_ends(method.value.lower, reference.bounds.upper)
+            yield (
+                f"{method.name} returns a value{scale} of {value}, above the upper bound {upper} of {reference.name} "
+                f"by {format_lower(excess)} more than its own gap"
+            )
 
 
 def rounding_slack(*numbers: float) -> float:

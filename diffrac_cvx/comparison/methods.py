@@ -1,7 +1,7 @@
 """Methods of `compare`: list them by name, and run one on a task."""
 
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 from diffrac_cvx import registry
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.points.checks import Array, as_labels
-from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import solve
@@ -25,7 +24,6 @@ class ComparisonTask(registry.Parameters):
     X: Array
     tol: float = 1e-4
     time_limit: float | None = None
-    memory_limit: float | None = None
     seed: int = 0
     callback: Callable[[Progress], bool] | None = None
 
@@ -48,10 +46,6 @@ class Method:
     priority: int = 0  # default order: fast methods first
     through_cvxpy: bool = False
 
-    def explain_refusal(self, penalty: Penalty, given: Collection[str] = ()) -> str:
-        """Return why the method does not support a penalty and other given parts of a problem, "" if it does."""
-        return registry.explain_unsupported(self.parts, penalty, given)
-
 
 def list_methods() -> dict[str, Method]:
     """Return all methods by name: the fast solvers, each relaxation with each CVXPY solver, and the baselines."""
@@ -72,7 +66,8 @@ def solver_method(name: str, **options: Any) -> Method:
         return record.run(task.X, task.nu, task.penalty, callback=task.callback, **task.given, **limits)
 
     priority = list(registry.fast_solvers()).index(name)
-    return Method("(15)", run, (*record.penalty, "constraints"), too_large=record.reason_to_skip, priority=priority)
+    parts = (*record.penalty, "constraints")
+    return Method("(15)", run, parts, too_large=lambda _n, _d: record.skip_reason, priority=priority)
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
@@ -81,7 +76,7 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
 
     def run(task: ComparisonTask) -> Result:
         limits = {**task.limits, **options}
-        return solve(record.build(task.X, task), solver, memory_limit=task.memory_limit, **limits)
+        return solve(record.build(task.X, task), solver, **limits)
 
     def too_large(n: int, d: int) -> str:
         return registry.SOLVERS[solver].too_large(record, n, d) or record.skipped_solvers.get(solver, "")

@@ -72,6 +72,25 @@ class ReportTable:
         return [ReportTable(head, tuple(rows)) for head, *rows in cut]
 
 
+class TableReport:
+    """Rendering of a result with tables and messages, as text and as HTML."""
+
+    def tables(self) -> list[ReportTable]:
+        """Return the printed tables."""
+        raise NotImplementedError
+
+    def messages(self) -> list[str]:
+        """Return the sentences below the tables."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n".join([*(f"{table.text()}\n" for table in self.tables()), *self.messages()])
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.messages())
+        return "".join(table.html() for table in self.tables()) + f"<ul>{items}</ul>"
+
+
 def format_cell(value: Any) -> str:
     """Return a value as text: four decimals or two significant digits of a float, "" for None and NaN.
 

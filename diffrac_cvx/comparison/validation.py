@@ -4,7 +4,6 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from html import escape
 from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import scipy.optimize
 from diffrac_cvx.certificates import certify_v, certify_y
 from diffrac_cvx.comparison.disagreements import contradictions_between, contradictions_within
 from diffrac_cvx.comparison.methods import MethodResult, summarize_error
-from diffrac_cvx.comparison.table import ReportTable
+from diffrac_cvx.comparison.table import ReportTable, TableReport
 from diffrac_cvx.datasets.planted import make_planted
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.points.checks import Array, as_seed, positive, positive_int
@@ -35,6 +34,7 @@ FEASIBILITY = 1e-6  # relative violation of a constraint that counts as rounding
 AGREEMENT = 1e-6  # difference between a reported objective and the recomputed one that counts as rounding
 DEFAULT_TOL = 1e-4
 REFERENCE_TOL = 1e-6
+MAX_EVALUATIONS = 100  # of the search for the lower bound of labels; each of its bounds is valid
 
 COLUMNS = (
     "n", "d", "nu", "penalty", "trait", "returned", "objective", "lower", "upper", "reference_lower", "reference_upper",
@@ -93,7 +93,7 @@ def all_designs() -> list[Design]:
 
 
 @dataclass(frozen=True, eq=False)
-class Validation:
+class Validation(TableReport):
     """Result of `validate`: one row for each instance, with all violations.
 
     Attributes
@@ -139,25 +139,18 @@ class Validation:
 
         return pandas.DataFrame(list(self.rows))
 
-    def report_table(self) -> ReportTable:
+    def tables(self) -> list[ReportTable]:
         """Return the printed table: all columns, with the number of violations instead of their texts."""
         records = [
             {"instance": i, **row, "violations": len(row["violations"]) or None} for i, row in enumerate(self.rows)
         ]
         titles = {key: key.replace("_", " ") for key in ("instance", *COLUMNS)}
-        return ReportTable.from_records(records, titles).without_empty_columns()
+        return [ReportTable.from_records(records, titles).without_empty_columns()]
 
-    def summary(self) -> list[str]:
+    def messages(self) -> list[str]:
         """Return the number of instances that passed, and the violations."""
         wrong = sum(bool(row["violations"]) for row in self.rows)
         return [f"{len(self) - wrong} of {len(self)} instances passed", *self.violations]
-
-    def __str__(self) -> str:
-        return "\n".join([self.report_table().text(), "", *self.summary()])
-
-    def _repr_html_(self) -> str:
-        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.summary())
-        return f"{self.report_table().html()}<ul>{items}</ul>"
 
 
 def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float | None = None) -> Validation:
@@ -211,8 +204,7 @@ def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float 
     True
     """
     count, seed = positive_int(n_instances, "n_instances"), as_seed(rng, "rng")
-    options = default_options(solver)
-    promised = positive(options.get("tol", DEFAULT_TOL) if tol is None else tol, "tol")
+    promised = positive(default_tol(solver) if tol is None else tol, "tol")
     # An F with n rows could be confused with V if n = d or n = d + 1.
     designs = [design for design in all_designs() if design.n not in (design.d, design.d + 1)]
     order = np.random.default_rng(seed).permutation(len(designs))
@@ -224,7 +216,7 @@ def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
             reference = solve(v_space(*instance), "CLARABEL", tol=REFERENCE_TOL)
-            found = run_solver(solver, instance, reference, promised, options.get("rtol", 0.0))
+            found = run_solver(solver, instance, reference, promised)
         ends = Bracket(reference.lower, reference.upper)
         bounds = {
             "reference_lower": formatted_lower(ends.lower, ends.gap),
@@ -234,17 +226,16 @@ def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float 
     return Validation(tuple(rows), tuple(seeds))
 
 
-def default_options(solver: Solver) -> dict[str, float]:
-    """Return the default values of the solver's parameters tol and rtol, if it has them."""
+def default_tol(solver: Solver) -> float:
+    """Return the default value of the solver's parameter tol, if it has one."""
     try:
-        parameters = inspect.signature(solver).parameters
-    except (TypeError, ValueError):  # some callables have no signature
-        return {}
-    given = {name: parameters[name].default for name in ("tol", "rtol") if name in parameters}
-    return {name: float(value) for name, value in given.items() if isinstance(value, int | float)}
+        tol = inspect.signature(solver).parameters["tol"].default
+    except (KeyError, TypeError, ValueError):  # some callables have no signature
+        return DEFAULT_TOL
+    return float(tol) if isinstance(tol, int | float) else DEFAULT_TOL
 
 
-def run_solver(solver: Solver, instance: Instance, reference: Result, tol: float, rtol: float) -> dict[str, Any]:
+def run_solver(solver: Solver, instance: Instance, reference: Result, tol: float) -> dict[str, Any]:
     """Run a solver on a copy of an instance, and return the entries of its row that describe its answer."""
     X = instance.X.copy()
     start = perf_counter()
@@ -257,7 +248,7 @@ def run_solver(solver: Solver, instance: Instance, reference: Result, tol: float
         return {"returned": None, "seconds": perf_counter() - start, "violations": (failure,)}
     seconds = perf_counter() - start
     answer = read_answer(outcome, instance)
-    violations = list(find_violations(answer, instance, reference, tol, rtol))
+    violations = list(find_violations(answer, instance, reference, tol))
     if not np.array_equal(X, instance.X):
         violations.append("the solver modifies X. Work on a copy.")
     row: dict[str, Any] = {"returned": answer.kind, "objective": answer.objective}
@@ -397,25 +388,24 @@ def labels_objective(instance: Instance, F: Array) -> float:
         W = np.linalg.lstsq(rows, targets, rcond=1e-12)[0]
         return float(np.sum((targets - rows @ W) ** 2)) + imbalance
     A, B, total = rows.T @ rows + np.diag(c**2), rows.T @ targets, float(np.sum(targets**2))
-    box = np.outer(c, c)
-    np.fill_diagonal(box, 0.0)
+    pairs = np.triu_indices(d, 1)
 
     def negative_bound(entries: Array) -> tuple[float, Array]:
-        C = entries.reshape(d, d)
+        C = np.zeros((d, d))
+        C[pairs] = entries
         try:
-            W = scipy.linalg.cho_solve(scipy.linalg.cho_factor(A + (C + C.T) / 2.0), B)
+            W = scipy.linalg.cho_solve(scipy.linalg.cho_factor(A + C + C.T), B)
         except scipy.linalg.LinAlgError:  # not positive definite: no bound
-            return 1e10, np.zeros(d * d)
-        return float(np.sum(B * W)) - total, -(W @ W.T).ravel()
+            return 1e10, np.zeros(len(entries))
+        return float(np.sum(B * W)) - total, -2.0 * (W @ W.T)[pairs]
 
-    limits = scipy.optimize.Bounds(-box.ravel(), box.ravel())
-    found = scipy.optimize.minimize(negative_bound, np.zeros(d * d), jac=True, bounds=limits, method="L-BFGS-B")
+    limits = c[pairs[0]] * c[pairs[1]]
+    options: dict[str, Any] = {"bounds": scipy.optimize.Bounds(-limits, limits), "options": {"maxfun": MAX_EVALUATIONS}}
+    found = scipy.optimize.minimize(negative_bound, np.zeros(len(limits)), jac=True, method="L-BFGS-B", **options)
     return imbalance - float(found.fun)
 
 
-def find_violations(
-    answer: Answer, instance: Instance, reference: Result, tol: float, rtol: float = 0.0
-) -> Iterator[str]:
+def find_violations(answer: Answer, instance: Instance, reference: Result, tol: float) -> Iterator[str]:
     """Yield what is wrong with an answer, given the reference's bounds on the optimum."""
     yield from answer.problems
     result = answer.result
@@ -443,10 +433,10 @@ def find_violations(
                 f"F does not belong to V: the objective of its labels is at least {of_labels:.9g}, above "
                 f"the value {result.value:.9g}"
             )
-        allowed, is_claimed = max(tol, rtol * result.upper), result.status in (Status.OPTIMAL, Status.CLOSED_FORM)
-        if is_claimed and result.gap > allowed * (1.0 + 1e-9):
+        is_claimed = result.status in (Status.OPTIMAL, Status.CLOSED_FORM)
+        if is_claimed and result.gap > tol * (1.0 + 1e-9):
             gap = format_gap(result.lower, result.upper)
-            yield f"the status is {result.status.value}, but the gap of the bounds is {gap}, above tol = {allowed:g}"
-        if is_claimed and answer.objective > reference.upper + allowed + AGREEMENT:
+            yield f"the status is {result.status.value}, but the gap of the bounds is {gap}, above tol = {tol:g}"
+        if is_claimed and answer.objective > reference.upper + tol + AGREEMENT:
             excess = format_lower(answer.objective - reference.upper)
             yield f"the status is {result.status.value}, but the objective exceeds the optimum by {excess}"

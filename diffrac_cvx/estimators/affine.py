@@ -1,9 +1,7 @@
 """Base class of the estimators: reads and scales tables, solves relaxations, evaluates affine functions."""
 
 import copy
-import sys
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,16 +13,9 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
-from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import seconds_left
-from diffrac_cvx.points.checks import (
-    Array,
-    PointWeights,
-    one_of,
-    positive,
-    positive_int,
-    warn_constant,
-)
+from diffrac_cvx.points.checks import Array, PointWeights, one_of, positive, positive_int, warn_constant
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import inverse_or_one
@@ -33,12 +24,10 @@ from diffrac_cvx.points.reading import read_points, table_times
 from diffrac_cvx.points.streamed import is_chunked, known_shape
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
-from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
-from diffrac_cvx.registry import SOLVERS
-from diffrac_cvx.relaxations import v_space
+from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.registry import SOLVERS, fast_solvers
 from diffrac_cvx.rounding.directions import best_direction
-from diffrac_cvx.rounding.many_clusters import explained_variance
-from diffrac_cvx.solvers import solve
+from diffrac_cvx.rounding.many_clusters import cluster_indices, explained_variance
 from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 from diffrac_cvx.solvers.factored.sampling import many_rows
 
@@ -124,37 +113,15 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         groups = self._penalty.feature_groups(self.n_features_in_)  # each feature is one by default
         self.groups_used_ = tuple(groups.names[g] for g in np.unique(groups.labels[self.support_]))
 
-    def _relax(self, X: Any, default: str) -> Result:
+    def _relax(self, X: Any) -> Result:
         """Solve the relaxation with the chosen solver."""
-        name = one_of(self.solver, "solver", ("auto", *SOLVERS))
-        name = default if name == "auto" else name
-        penalty = self._penalty
+        name = one_of(self.solver, "solver", tuple(fast_solvers()))
         limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": seconds_left()}
         if self.max_iter is not None:
             limits["max_iter"] = positive_int(self.max_iter, "max_iter")
-        if not callable(self.verbose):
-            require_flag(self.verbose, "verbose")
-        is_verbose = bool(self.verbose) and not callable(self.verbose)
-        if is_verbose:
-            sys.stderr.write(f"{name}: {X.shape[0]} points, {X.shape[1]} features\n")
-        if SOLVERS[name].function is None:
-            if X.chunklets.max_size:
-                raise ParameterError(f"solver = {name!r} takes no constraints; use 'low_rank'")
-            if not X.in_memory:
-                raise ParameterError(f"solver = {name!r} needs an array in memory; use 'auto', or pass an array")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DegenerateDataWarning)  # `_scale` warns of constant columns
-                relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.weights)
-            result = solve(relaxation, name, **limits)
-        else:
-            callback = print_once_a_second() if is_verbose else self.verbose or None
-            if SOLVERS[name].takes_rtol and X.shape[1] > X.shape[0] and np.any(penalty.c):
-                limits["rtol"] = WIDE_TABLE_RTOL
-            result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
-        if is_verbose:
-            bounds = bounds_message(result.lower, result.upper)
-            sys.stderr.write(f"{bounds} after {result.seconds:.1f} s: {result.status}\n")
-        return result
+        if SOLVERS[name].takes_rtol and X.shape[1] > X.shape[0] and np.any(self._penalty.c):
+            limits["rtol"] = WIDE_TABLE_RTOL
+        return SOLVERS[name].run(X, self.nu, self._penalty, callback=self.callback, **limits)
 
     def _store_bounds(self, result: Result) -> None:
         """Store the result and its bounds; warn if the solver stopped above tol."""
@@ -201,7 +168,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         """Return the labels for these values."""
-        return np.asarray(values > 0).astype(np.int64)
+        return cluster_indices(values)
 
 
 def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:
@@ -224,31 +191,6 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
         v = best_direction(X, y - X.mean_of(y), weights)
         objective, _ = or_zero_direction(certified_labels_value(X, y, v, nu, weights), v)
     return width_of(result.lower, objective)
-
-
-def as_seconds(time_limit: float | None) -> float | None:
-    """Return a checked time limit in seconds."""
-    return None if time_limit is None else positive(time_limit, "time_limit")
-
-
-def print_once_a_second() -> Callable[[Progress], None]:
-    """Return a callback that writes the bounds of a solver to standard error, at most once a second."""
-    last = 0.0
-
-    def callback(progress: Progress) -> None:
-        nonlocal last
-        if progress.seconds >= last + 1.0:
-            last = progress.seconds
-            bounds = bounds_message(progress.lower, progress.upper)
-            rate = f", {progress.rows / progress.seconds:.3g} rows a second" if progress.rows else ""
-            sys.stderr.write(f"{bounds} after {progress.seconds:.0f} s, step {progress.iteration}{rate}\n")
-
-    return callback
-
-
-def bounds_message(lower: float, upper: float) -> str:
-    """Return the certified bounds of the relaxation as text."""
-    return f"optimal cost of the relaxation in {Bracket(lower, upper)}"
 
 
 def choose_seed(random_state: Any) -> int:

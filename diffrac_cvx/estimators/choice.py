@@ -26,7 +26,6 @@ from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 
 RowIndices = npt.NDArray[np.intp]
 PartitionLabels = npt.NDArray[np.int64]
-SettingCallback = Callable[[str], object]  # receives the next step as text; returns True to stop
 POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
 MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
 SCORE_DECIMALS = 9  # scores that agree to these decimals are tied
@@ -36,8 +35,6 @@ REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
 SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
 MIN_STABILITY = 0.8  # minimum agreement of predicted labels, and minimum prediction strength
 SINGLE_COLUMN_FRACTION = 0.9  # of the separation: from here on a single column determines the clusters
-
-
 WEIGHT_NAMES = ("lam", "ridge", "nu")
 UNIT_PENALTY = Penalty(lam=1.0)
 
@@ -57,11 +54,6 @@ class GridSetting(NamedTuple):
     def penalty(self) -> Penalty:
         """The penalty of lam and ridge, with groups and sign constraints."""
         return self.columns.with_weights(self.lam * np.asarray(self.columns.lam), self.ridge)
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """The three weights as parameters."""
-        return {name: getattr(self, name) for name in WEIGHT_NAMES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,17 +133,15 @@ def follow_path(
     timer: Timer,
     counts: Sequence[int] = (2,),
     seed: int = 0,
-    callback: SettingCallback | None = None,
 ) -> list[AffinePartition]:
     """Cluster all points at each setting and number of clusters, each setting warm-started from its predecessor.
 
-    There are fewer partitions, but at least one, if the time is over or ``callback`` returns True.
+    There are fewer partitions, but at least one, if the time is over.
     """
     found: list[AffinePartition] = []
     start = None
     for k, setting in enumerate(settings):
-        stop = callback is not None and callback(f"setting {k + 1} of {len(settings)}")
-        if found and (stop or timer.is_over):
+        if found and timer.is_over:
             break
         with time_limited(timer.deadline):
             all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # a bad start for a few features
@@ -197,12 +187,12 @@ def subsample_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array
 
 
 def draw_half_samples(n: int, n_resamples: int, rng: np.random.Generator) -> list[tuple[RowIndices, RowIndices]]:
-    """Return half-samples of n points with their held-out points, in complementary pairs.
+    """Return half-samples of n points with their held-out points, in complementary pairs; none of fewer than 4 points.
 
     Source: Shah and Samworth (2013), Variable selection with error control.
     """
     halves = []
-    for _ in range((n_resamples + 1) // 2):
+    for _ in range((n_resamples + 1) // 2 if n >= 4 else 0):
         order = rng.permutation(n)
         first, second = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
         halves += [(first, second), (second, first)]
@@ -306,20 +296,21 @@ def tabulate(
     """
     settings, results = [one.setting for one in partitions], [one.result for one in partitions]
     counts, labels = np.array([one.n_clusters for one in partitions]), np.stack([one.label(X) for one in partitions])
-    several = [{"n_clusters": int(count)} if (counts != 2).any() else {} for count in counts]
+    several = (counts != 2).any()
+    weights = [{name: getattr(setting, name) for name in WEIGHT_NAMES} for setting in settings]
     gaps, diagnostics = [], []
     for one, clusters in zip(partitions, labels, strict=True):
         known: dict[str, Any] = {"nu": one.setting.nu, "penalty": one.setting.penalty}
         gaps.append(optimality_gap(X, clusters, one.result, max(one.n_clusters, 2), **known))
-        found = find_diagnostics(X, clusters, one.result, n_clusters=one.n_clusters, **known)
+        found = find_diagnostics(X, clusters, one.result, n_clusters=max(one.n_clusters, 2), **known)
         diagnostics.append(tuple(diagnostic.code for diagnostic in found))
     usable, lower = np.array([not codes for codes in diagnostics]), np.array([result.lower for result in results])
     coef = [one.v for one in partitions]
     ratios = [eigenvalue_ratio(scale_by_sqrt_weights(result.F, X.weights)) for result in results]
     table: dict[str, Any] = {
-        **{f"param_{name}": np.array([getattr(setting, name) for setting in settings]) for name in WEIGHT_NAMES},
+        **{f"param_{name}": np.array([one[name] for one in weights]) for name in WEIGHT_NAMES},
         "param_n_clusters": counts,
-        "params": [setting.weights | more for setting, more in zip(settings, several, strict=True)],
+        "params": [{**one, "n_clusters": int(k)} if several else one for one, k in zip(weights, counts, strict=True)],
         **summarize_halves(partitions, halves),
         "consensus": mean_agreement(labels, usable, X.weights),
         "eigenvalue_ratio": -np.array(ratios),
@@ -329,9 +320,6 @@ def tabulate(
         "upper_bound": np.array([result.upper for result in results]),
         "n_excluded": np.array([result.n_excluded for result in results]),
         "column_share": np.array([max_column_r2(X.array(), clusters, X.weights) for clusters in labels]),
-        "smallest_cluster": np.array(
-            [np.bincount(clusters, minlength=count).min() for clusters, count in zip(labels, counts, strict=True)]
-        ),
         "diagnostics": diagnostics,
         "labels": labels,
         "coef": np.stack(coef) if len(set(counts)) == 1 else coef,
@@ -380,12 +368,11 @@ def summarize_halves(
 ) -> dict[str, Array]:
     """Return the means over the half-samples of each setting, NaN if there are none."""
     m, d = len(partitions), partitions[0].v.shape[-1]
-    means, spread, strength = np.full((m, 2 + d), np.nan), np.full(m, np.nan), np.full(m, np.nan)
+    means, strength = np.full((m, 2 + d), np.nan), np.full(m, np.nan)
     solved = [[half[j] for half in halves if j < len(half)] for j in range(m)]
     for j, found in enumerate(solved):
         if found:
-            values = np.array([[one.agreement, one.separation, *one.selected] for one in found])
-            means[j], spread[j] = values.mean(axis=0), values[:, 0].std()
+            means[j] = np.mean([[one.agreement, one.separation, *one.selected] for one in found], axis=0)
         pairs = [  # complementary half-samples
             (one[j], other[j])
             for pair in zip(halves[::2], halves[1::2], strict=False)
@@ -399,7 +386,6 @@ def summarize_halves(
             )
     return {
         "stability": means[:, 0],
-        "std_stability": spread,
         "separation": means[:, 1],
         "prediction_strength": strength,
         "n_resamples": np.array([len(found) for found in solved]),

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, optimality_gap, require_one_direction
+from diffrac_cvx.estimators.affine import AffineClusterer, optimality_gap, require_one_direction
 from diffrac_cvx.machine.deadlines import deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import (
@@ -22,6 +22,7 @@ from diffrac_cvx.points.checks import (
     format_exact,
     nonnegative,
     one_of,
+    positive,
     rows_with_weight,
 )
 from diffrac_cvx.points.constraints import Constraints, split_unlabelled
@@ -134,7 +135,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     coef_: Array
     intercept_: float | Array
-    solver, verbose = "low_rank", False
+    solver, callback = "low_rank", None
 
     def __init__(
         self,
@@ -173,7 +174,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
         Errors and warnings are those of `DiffracClustering.fit`, without diagnostics.
         """
-        with time_limited(deadline_after(as_seconds(self.time_limit))):
+        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
+        with time_limited(deadline_after(limit)):
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
@@ -236,7 +238,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             constraints = Constraints(groups=classes)
         weighted = all_positive_weights(point_weights)
         points = weighted_points(centered_data(X.array(), weighted, means=X.means, warn=False), weighted, constraints)
-        result = self._relax(points, "low_rank")
+        result = self._relax(points)
         weights = weights_of(self._penalty, X.shape[1])
         if len(self.classes_) == 2:
             labels = labels_from_known(result.F, points.chunklets)
@@ -246,7 +248,10 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         return AffineFit(scores.coef, scores.intercept - scores.coef @ mean, points, result)
 
     def _choose(self, X: Points, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:
-        """Return the index of the setting with the lowest cross-validation error; ties go to the first."""
+        """Return the index of the setting with the lowest cross-validation error; ties go to the first.
+
+        Errors are squared for two classes, and counted for more.
+        """
         folds = assign_folds(classes)
         if folds.max() < 1 or np.all(classes != UNLABELED):
             return 0
@@ -257,21 +262,15 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
                     return 0
                 hidden = folds == fold
                 found = self._find(X, np.where(hidden, UNLABELED, classes))
-                values = X.array()[hidden] @ found.coef.T + found.intercept
-                errors[i] += np.sum(errors_of(values, classes[hidden]))
+                values, known = X.array()[hidden] @ found.coef.T + found.intercept, classes[hidden]
+                wrong = (values - 2.0 * known + 1.0) ** 2 if values.ndim == 1 else cluster_indices(values) != known
+                errors[i] += np.sum(wrong)
         return int(np.argmin(errors))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the classes of points, (n,)."""
         indices = cluster_indices(self.decision_function(X))  # raises an error before `fit`, when there are no classes
         return np.asarray(self.classes_[indices])
-
-
-def errors_of(values: Array, classes: ClusterIndices) -> Array:
-    """Return the squared errors of values (n,) from -1 and +1, or the 0/1 errors of values (n, K)."""
-    if values.ndim == 1:
-        return np.asarray((values - 2.0 * classes + 1.0) ** 2)
-    return np.asarray(cluster_indices(values) != classes).astype(np.float64)
 
 
 def read_classes(y: Any, n: int, unlabelled: object) -> tuple[npt.NDArray[Any], ClusterIndices]:

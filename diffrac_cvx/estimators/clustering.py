@@ -3,20 +3,17 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClusterMixin
 
-from diffrac_cvx import rounding as roundings
 from diffrac_cvx.comparison.structure import structure_test
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import (
     AffineClusterer,
     ScaledTable,
-    as_seconds,
     choose_seed,
     optimality_gap,
     require_flag,
@@ -26,14 +23,7 @@ from diffrac_cvx.estimators.choice import GridSetting, choose_count
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.metrics import adjusted_rand_score
-from diffrac_cvx.points.checks import (
-    Array,
-    PointWeights,
-    as_weights,
-    one_of,
-    positive_int,
-    rows_with_weight,
-)
+from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, scale_by_sqrt_weights
@@ -48,7 +38,7 @@ from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
 from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction, threshold
-from diffrac_cvx.rounding.many_clusters import cluster_indices, cluster_jointly
+from diffrac_cvx.rounding.many_clusters import cluster_jointly
 from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact.search import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
@@ -93,10 +83,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Weight of the ridge: larger values favour directions of large variance.  Zero is the paper's problem, which fits
         noise if there are many features per point; ``make choice`` compares the default, 0.3, with other values, see
         the page on choosing.
-    solver : {"auto", "low_rank", "fista", "fista published", "SCS", "CLARABEL"}
-        Solver: "auto" is "low_rank", and the last two use CVXPY.  See ``registry.SOLVERS``.
-    rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
-        Rounding of the relaxation for two clusters.
+    solver : {"low_rank", "fista", "fista published"}
+        Solver, see ``registry.SOLVERS``; `solve` uses those of CVXPY.
     n_clusters : int or "auto"
         Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.  With "auto" it is
         chosen from 2 to 8 by the prediction strength across half-samples, as by `DiffracClusteringCV`, without
@@ -121,8 +109,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Columns whose coefficients are constrained to be >= 0: larger values indicate cluster 1.  For two clusters and
         without ``groups`` only.
     random_state : int, RandomState or None
-        Seed of the rounding "goemans_williamson" and of k-means for more than two clusters; nothing else is random.
-        With None the seed depends on NumPy's global random state, which is not changed.
+        Seed of k-means for more than two clusters; nothing else is random.  With None the seed depends on NumPy's
+        global random state, which is not changed.
     test_structure : bool
         Test for group structure (`structure_test`, in at most half of the time limit) and for stability: with a
         tolerance ten times larger or, for more than two clusters, other random initialisations.
@@ -130,9 +118,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     prove : bool
         Search for the labels of least objective by `optimal_labels`, until they are certified optimal to within ``tol``
         or the time limit; the better ones of both are ``labels_``.  For two clusters only.
-    verbose : bool or callable
-        If True, the bounds are written to standard error once a second; a callable receives each `Progress` and stops
-        the solver by returning True.
+    callback : callable, optional
+        Called with each `Progress` of the solver, for example ``print``; a true value stops it.
 
     Attributes
     ----------
@@ -200,8 +187,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         groups: GroupsLike | FeatureGroups | None = None,
         group_weights: GroupWeights = "equal",
         nonnegative: Any = None,
-        solver: str = "auto",
-        rounding: str = "kmeans_centered",
+        solver: str = "low_rank",
         tol: float = 1e-4,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -210,15 +196,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         n_clusters: int | str = 2,
         test_structure: bool = False,
         prove: bool = False,
-        verbose: bool | Callable[[Progress], object] = False,
+        callback: Callable[[Progress], object] | None = None,
     ) -> None:
         self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
-        self.n_clusters, self.verbose = n_clusters, verbose
-        self.test_structure, self.prove = test_structure, prove
-        self.solver, self.rounding = solver, rounding
-        self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
-        self.standardize, self.random_state = standardize, random_state
+        self.n_clusters, self.test_structure, self.prove = n_clusters, test_structure, prove
+        self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
+        self.standardize, self.random_state, self.callback = standardize, random_state, callback
 
     @one_thread()
     def fit(
@@ -243,7 +227,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         constraints : Constraints, optional
             Constraints that ``labels_`` satisfies; `predict` ignores them.  Known labels +1 become label 1, and with
             them the relaxation is rounded by the signs of the products of the rows of F with that of the labelled
-            points, whatever ``rounding`` is.  More than two clusters allow only ``must_link`` and ``groups``.  For the
+            points.  More than two clusters allow only ``must_link`` and ``groups``.  For the
             solver "low_rank".
 
         Raises
@@ -258,35 +242,67 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         DegenerateDataWarning
             For each of ``diagnostics_``.
         """
-        with time_limited(deadline_after(as_seconds(self.time_limit))):
+        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
+        with time_limited(deadline_after(limit)):
             return self._fit(X, sample_weight, constraints)
 
     def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, constraints: Constraints | None) -> Self:
         """Fit the directions and clusters; after the time limit only short, necessary steps are computed."""
-        one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
         if not isinstance(constraints, Constraints | None):
             kind = type(constraints).__name__
             raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
         table = self._read_table(X, ensure_min_samples=2)
-        chunklets = chunklets_of(constraints, table.shape[0])
+        n, chunklets = table.shape[0], chunklets_of(constraints, table.shape[0])
         if isinstance(self.n_clusters, str) and self.n_clusters == AUTO:
-            K = self._choose_count(table_array(table), as_weights(sample_weight, table.shape[0], min_positive=2))
+            K = self._choose_count(table_array(table), as_weights(sample_weight, n, min_positive=2))
         else:
             K = positive_int(self.n_clusters, "n_clusters")
         self.n_clusters_ = K
         require_applicable(chunklets, K)
-        if table.shape[0] < K:
-            n = table.shape[0]
-            raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
         require_one_direction(self._penalty, K)
+        if n < K:
+            raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
         if self.prove and K != 2:
             raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
-        weights = as_weights(sample_weight, table.shape[0], min_positive=max(K, 2))
+        weights = as_weights(sample_weight, n, min_positive=max(K, 2))
         plain = K == 2 and weights is None and not chunklets.max_size
         given = table if plain and self._is_streamed(table) else table_array(table)
-        return self._fit_points(table, given, self._scale(given, weights, constraints), weights, constraints)
+        problem: dict[str, Any] = {
+            "sample_weight": None if weights is None else weights.of_all(), "constraints": constraints,
+        }  # fmt: skip
+        if self.test_structure:
+            left = seconds_left()
+            self.structure_ = structure_test(
+                given, nu=self.nu, penalty=self._penalty, n_clusters=K, standardize=self.standardize,
+                time_limit=None if left is None else STRUCTURE_TIME_FRACTION * left, **problem,
+            )  # fmt: skip
+        data = self._scale(given, weights, constraints)
+        result = self._relax(data.X)
+        self._store_bounds(result)
+        self._store_functions(*self._find_functions(data.X, result, K), data)
+        if K > 2:
+            self.scaled_coef_ = scale_to_unit_scores(self.scaled_coef_, data.X)
+        self.labels_ = constrained_labels(self._decide(table), chunklets, weights)
+        labels: Any = rows_with_weight(self.labels_, weights)
+        options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
+        self.label_gap_ = optimality_gap(data.X, labels, result, max(K, 2), **options)
+        if self.prove:
+            self._search_optimal(given, data, weights, constraints)
+            labels = rows_with_weight(self.labels_, weights)
+        options |= {"n_clusters": K, "objective": self.label_gap_ + self.lower_bound_}
+        options["names"] = getattr(self, "feature_names_in_", None)
+        self.diagnostics_ = find_diagnostics(data.X, labels, result, **options) if K > 1 else ()
+        if self.test_structure and K > 1:
+            self.diagnostics_ = (*self._structure_diagnostics(given, data, problem), *self.diagnostics_)
+        for diagnostic in self.diagnostics_ if K > 1 else (ONE_CLUSTER_REQUESTED,):
+            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=4)
+        if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
+            direction = direction_problem(data.X, float(self.nu), self._penalty)
+            X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
+            self.result_ = with_all_points(result, direction, array_points(X_all), weights, constraints)
+        return self
 
     def _choose_count(self, given: Array, weights: PointWeights | None) -> int:
         """Return the number of clusters of the largest prediction strength."""
@@ -303,59 +319,17 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
             return choose_count(X, setting, tol=self.tol, timer=timer, seed=choose_seed(self.random_state))
 
-    def _fit_points(
-        self,
-        table: Any,
-        given: Any,
-        data: ScaledTable,
-        weights: PointWeights | None,
-        constraints: Constraints | None = None,
-    ) -> Self:
-        """Fit the directions and clusters of a checked table, given as an array unless it is streamed."""
-        K = self.n_clusters_
-        if self.test_structure:
-            limit = None if seconds_left() is None else STRUCTURE_TIME_FRACTION * (seconds_left() or 0.0)
-            self.structure_ = structure_test(
-                given, nu=self.nu, penalty=self._penalty, n_clusters=K, standardize=self.standardize, time_limit=limit,
-                sample_weight=None if weights is None else weights.of_all(), constraints=constraints,
-            )  # fmt: skip
-        result = self._relax(data.X, "low_rank")
-        self._store_bounds(result)
-        self._store_functions(*self._find_functions(data.X, result, K), data)
-        if K > 2:
-            self.scaled_coef_ = scale_to_unit_scores(self.scaled_coef_, data.X)
-        values = self._decide(table)
-        self.labels_ = constrained_labels(values, chunklets_of(constraints, len(values)), weights)
-        labels: Any = rows_with_weight(self.labels_, weights)
-        options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
-        self.label_gap_ = optimality_gap(data.X, labels, self.result_, max(K, 2), **options)
-        if self.prove:
-            self._search_optimal(given, data, weights, constraints)
-            labels = rows_with_weight(self.labels_, weights)
-        options |= {"n_clusters": K, "objective": self.label_gap_ + self.lower_bound_}
-        options["names"] = getattr(self, "feature_names_in_", None)
-        self.diagnostics_ = find_diagnostics(data.X, labels, self.result_, **options) if K > 1 else ()
-        if self.test_structure and K > 1:
-            self.diagnostics_ = (*self._structure_diagnostics(given, data, weights, constraints), *self.diagnostics_)
-        for diagnostic in self.diagnostics_ if K > 1 else (ONE_CLUSTER_REQUESTED,):
-            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=4)
-        if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
-            problem = direction_problem(data.X, float(self.nu), self._penalty)
-            X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
-            self.result_ = with_all_points(self.result_, problem, array_points(X_all), weights, constraints)
-        return self
-
     def _search_optimal(
         self, given: Any, data: ScaledTable, weights: PointWeights | None, constraints: Constraints | None
     ) -> None:
         """Search for the optimal labels, with the penalty of the scaled features, and store the better labels."""
         table = table_array(given)
         X = (table - data.mean) * data.inverse_scale
-        penalty, verbose = self._penalty, self.verbose
+        penalty, report = self._penalty, self.callback
         pair_penalty, timer = weights_of(penalty, X.shape[1]), Timer(None)
 
         def callback(bounds: Bracket, nodes: int, cuts: int) -> bool:  # noqa: ARG001
-            return callable(verbose) and bool(verbose(Progress(nodes, timer.elapsed, *bounds)))
+            return report is not None and bool(report(Progress(nodes, timer.elapsed, *bounds)))
 
         limits: dict[str, Any] = {"tol": self.tol, "time_limit": seconds_left(), "callback": callback}
         limits |= {"sample_weight": weights, "certificate": pair_penalty.splits_into_blocks}
@@ -379,9 +353,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if weights is not None and weights.has_zeros and constraints is None:
             self.labels_ = np.where(weights.mask, self.labels_, self._decide(table) > 0.0).astype(np.int64)
 
-    def _structure_diagnostics(
-        self, given: Any, data: ScaledTable, weights: PointWeights | None, constraints: Constraints | None
-    ) -> tuple[Diagnostic, ...]:
+    def _structure_diagnostics(self, given: Any, data: ScaledTable, problem: dict[str, Any]) -> tuple[Diagnostic, ...]:
         """Return the warnings of the structure test and of the test for stability."""
         message = str(self.structure_)
         if self.n_clusters == AUTO:
@@ -399,11 +371,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             words, changed = "other random initialisations", {"random_state": KMEANS_N_INIT}
         columns = self._penalty  # by index: arrays have no names
         changed |= {"groups": columns.groups, "nonnegative": columns.nonnegative}
-        changed |= {"test_structure": False, "prove": False, "verbose": False, "n_clusters": self.n_clusters_}
+        changed |= {"test_structure": False, "prove": False, "callback": None, "n_clusters": self.n_clusters_}
         other = type(self)(**{**self.get_params(), **changed})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            other.fit(given, sample_weight=None if weights is None else weights.of_all(), constraints=constraints)
+            other.fit(given, **problem)
         diagnostic = unstable(words, adjusted_rand_score(self.labels_, other.labels_))
         return (*found, *([] if diagnostic is None else [diagnostic]))
 
@@ -416,7 +388,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             options: dict[str, Any] = {"n_init": KMEANS_N_INIT, "rng": choose_seed(self.random_state)}
             options |= {"sample_weight": X.weights, "chunklets": X.chunklets}
             return cluster_jointly(X.array(), result, K, weights=pair_penalty, **options)
-        candidates = label_candidates(X, result.factor, pair_penalty, self._round)
+        candidates = label_candidates(X, result.factor, pair_penalty)
         if X.chunklets.labeled >= 0:  # least squares on the labels
             mean = float(X.mean_of(candidates[0]))
             return best_direction(X, candidates[0] - mean, pair_penalty), mean
@@ -427,21 +399,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return v, intercept
 
     def _is_streamed(self, X: Any) -> bool:
-        """Return whether a table is streamed; CVXPY needs arrays."""
+        """Return whether a table is streamed."""
         large = isinstance(X, np.memmap) and many_rows(*X.shape)
-        return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("auto", "low_rank", "fista"))
-
-    def _label(self, values: Array) -> npt.NDArray[np.int64]:
-        return cluster_indices(values)
-
-    def _round(self, F: Array, weights: Array | None) -> Array:
-        """Return labels in {-1, +1}."""
-        if self.rounding in roundings.ROUNDINGS:
-            function = roundings.ROUNDINGS[self.rounding]
-            if weights is not None and "sample_weight" not in signature(function).parameters:
-                raise ParameterError(f"rounding = {self.rounding!r} takes no weights; use 'kmeans_centered'")
-            return function(F) if weights is None else function(F, weights)
-        return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), sample_weight=weights)
+        return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("low_rank", "fista"))
 
 
 def scale_to_unit_scores(coef: Array, X: Points) -> Array:

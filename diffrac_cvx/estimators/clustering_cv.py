@@ -1,7 +1,6 @@
 """Estimator that chooses lam, ridge, nu and the number of clusters without labels."""
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,22 +8,13 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import ClusterMixin
 
-from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import (
-    AffineClusterer,
-    ScaledTable,
-    choose_seed,
-    require_flag,
-    require_one_direction,
-)
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed, require_one_direction
 from diffrac_cvx.estimators.choice import (
     POINTS_FACTOR,
     SELECTION_CRITERIA,
     UNIT_PENALTY,
-    AffinePartition,
     GridSetting,
-    HeldOutResult,
-    SettingCallback,
     default_setting,
     draw_half_samples,
     evaluate_half,
@@ -33,32 +23,19 @@ from diffrac_cvx.estimators.choice import (
     subsample_points,
     tabulate,
 )
-from diffrac_cvx.estimators.clustering import DiffracClustering, require_applicable
-from diffrac_cvx.machine.deadlines import Timer, deadline_after, time_limited
+from diffrac_cvx.estimators.clustering import DiffracClustering
+from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import (
-    Array,
-    PointWeights,
-    as_weights,
-    in_unit_interval,
-    nonnegative,
-    one_of,
-    positive,
-    positive_int,
-)
+from diffrac_cvx.points.checks import as_weights, in_unit_interval, nonnegative, one_of, positive, positive_int
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, suggested_lam
-from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, points_needed
+from diffrac_cvx.rounding.diagnostics import points_needed
 
 GRID_LAMS, GRID_RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
 DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # if several numbers of clusters are compared
-WIDE_RIDGE, WIDE_LAM_FACTORS = (
-    0.3,
-    (0.5, 1.0, 2.0),
-)  # with more features than points; multiples of `suggested_lam`
+WIDE_RIDGE, WIDE_LAM_FACTORS = 0.3, (0.5, 1.0, 2.0)  # with more features than points; multiples of `suggested_lam`
 REFIT_TIME_FRACTION = 0.1  # of the time limit, reserved for the fit of the chosen setting
 REFITTED_ATTRIBUTES = (
     "labels_", "coef_", "intercept_", "scaled_coef_", "support_", "lower_bound_", "upper_bound_", "n_excluded_",
@@ -115,35 +92,29 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     tol : float
         Absolute tolerance on the duality gap, on the grid and on the half-samples.
     n_clusters : int or sequence of int
-        Number or numbers of clusters, at least 2; 1 alone is accepted with a warning.  Of several, the largest with a
-        *prediction strength* of at least 0.8 at its best setting is chosen (Tibshirani and Walther, 2005): the minimum,
-        over the clusters of one half-sample, of the fraction of pairs that the other half-sample puts together.  If
-        there is none, the number with the largest prediction strength is chosen.  This does not test whether there is
-        more than one cluster.
+        Number or numbers of clusters, at least 2 (or 1 alone).  Of several, the largest with a *prediction strength* of
+        at least 0.8 at its best setting is chosen (Tibshirani and Walther, 2005): the minimum, over the clusters of one
+        half-sample, of the fraction of pairs that the other half-sample puts together.  If there is none, the number
+        with the largest prediction strength is chosen.  This does not test whether there is more than one cluster.
     max_iter : int, optional
         Maximum number of iterations of the solver for the chosen setting.
     time_limit : float, optional
         Time limit in seconds for everything.  ``cv_results_`` lacks settings and half-samples that were not reached.
-    refit : bool
-        If True, the chosen setting is fitted; otherwise only ``cv_results_`` and the choice are available.
     standardize : bool
         If True, features are scaled to unit variance first.
     random_state : int, RandomState or None
         Seed of the half-samples.
     n_jobs : int, optional
         Number of processes for the half-samples, as in joblib: -1 for all cores.
-    verbose : int or callable
-        Verbosity of the progress over the half-samples, as in joblib.  A callable receives a text such as "setting 3 of
-        9" as each setting and half-sample begins, and stops the search by returning True.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
         Table with one entry for each solved setting, the default weights first.  ``param_lam``, ``param_ridge``,
         ``param_nu``, ``param_n_clusters`` and ``params``; all criteria, ``mean_score`` (the criterion used) and
-        ``rank_score``; ``std_stability``; ``prediction_strength``; ``n_resamples``, the number of solved half-samples;
+        ``rank_score``; ``prediction_strength``; ``n_resamples``, the number of solved half-samples;
         ``cost`` of the labels, ``lower_bound``, ``upper_bound``, ``n_excluded``; ``column_share``, the largest fraction
-        of the variance of a column that the labels explain; ``smallest_cluster``, ``diagnostics`` (their codes),
+        of the variance of a column that the labels explain; ``diagnostics`` (their codes),
         ``labels`` (m, n), ``coef`` (m, d) per standard deviation, (m, K, d) or a list of (K, d) for more than two
         clusters, and ``selection_frequencies`` (m, d).
     n_settings_ : int
@@ -157,9 +128,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     lam_, ridge_, nu_, n_clusters_ : float, int
         The chosen setting.
     selection_frequencies_ : (d,) array
-        Fraction of the half-samples that select each feature, at the chosen ridge and nu: for the chosen lam if it is
-        positive, otherwise for the positive lam of the best rank, with a warning if no half-sample selects the feature
-        with the largest coefficient.  Without l1 penalty all features are selected.
+        Fraction of the half-samples that select each feature at the chosen setting; without l1 penalty all features are
+        selected.  ``cv_results_`` has those of the other settings.
     labels_, coef_, intercept_, scaled_coef_, support_ : arrays
         Those of ``best_estimator_``; also ``lower_bound_``, ``upper_bound_``, ``n_excluded_``, ``label_gap_``,
         ``diagnostics_``, ``result_``, ``n_iter_`` and ``groups_used_``.
@@ -193,13 +163,11 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         standardize: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int | Callable[[str], object] = 0,
-        refit: bool = True,
     ) -> None:
         self.lams, self.ridges, self.nus, self.criterion = lams, ridges, nus, criterion
         self.n_resamples, self.tol, self.max_iter, self.time_limit = n_resamples, tol, max_iter, time_limit
-        self.standardize, self.random_state, self.n_jobs, self.verbose = standardize, random_state, n_jobs, verbose
-        self.n_clusters, self.refit = n_clusters, refit
+        self.n_clusters, self.standardize = n_clusters, standardize
+        self.random_state, self.n_jobs = random_state, n_jobs
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
     @one_thread()
@@ -229,44 +197,42 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """
         self._settings((2, 1), UNIT_PENALTY)  # checks the grid before the table is read
         one_of(self.criterion, "criterion", tuple(SELECTION_CRITERIA))
-        require_flag(self.refit, "refit")
         tol, limit = positive(self.tol, "tol"), self.time_limit
-        fraction = 1.0 - REFIT_TIME_FRACTION if self.refit else 1.0
-        timer = Timer(None if limit is None else fraction * positive(limit, "time_limit"))
+        timer = Timer(None if limit is None else positive(limit, "time_limit"))
         counts = self._counts()
         given = table_array(self._read_table(X, ensure_min_samples=max(counts[-1], 2)))
         columns = self._on_columns(UNIT_PENALTY)
+        chunklets_of(constraints, len(given))  # raises an error if the constraints do not fit
         for count in counts:
             require_one_direction(columns, count)
-        chunklets = chunklets_of(constraints, len(given))
-        weights = as_weights(sample_weight, len(given))
-        data = self._scale(given, weights)
+        data = self._scale(given, as_weights(sample_weight, len(given)), warn=False)
         seed = choose_seed(self.random_state)
         rng = np.random.default_rng(seed)
         points, center = subsample_points(data.X, rng)
-        options: dict[str, Any] = {"tol": tol, "timer": timer, "seed": seed}
-        callback = self.verbose if callable(self.verbose) else None
+        search = timer if limit is None else Timer((1.0 - REFIT_TIME_FRACTION) * limit)
+        options: dict[str, Any] = {"tol": tol, "timer": search, "seed": seed}
         settings = self._settings(data.X.shape, columns)
         self.n_settings_ = len(settings) * len(counts)
-        found = follow_path(points, settings, counts=counts, callback=callback, **options)
-        halves = self._evaluate_halves(points, found, rng, callback, **options)
-        with time_limited(timer.deadline):
-            self.cv_results_ = tabulate(points, found, halves, self.criterion)
+        found = follow_path(points, settings, counts=counts, **options)
+        halves = draw_half_samples(len(points), positive_int(self.n_resamples, "n_resamples"), rng)
+        tasks = (delayed(evaluate_half)(points, half, found, **options) for half in halves)
+        with time_limited(search.deadline):
+            self.cv_results_ = table = tabulate(points, found, Parallel(n_jobs=self.n_jobs)(tasks), self.criterion)
         if len(points) < len(given):
             X_all = (given - data.mean) * data.inverse_scale - center
-            self.cv_results_["labels"] = np.stack([partition.label(X_all) for partition in found])
-        self.best_index_ = int(np.argmin(self.cv_results_["rank_score"]))
-        self._store_choice(found[self.best_index_].setting)
-        if self.refit:
-            require_applicable(chunklets, self.n_clusters_)
-            self._refit(
-                given,
-                data if constraints is None else self._scale(given, weights, constraints),
-                weights,
-                constraints,
-                seed,
-                None if limit is None else (timer.time_left or 0.0) + REFIT_TIME_FRACTION * limit,
-            )
+            table["labels"] = np.stack([partition.label(X_all) for partition in found])
+        i = self.best_index_ = int(np.argmin(table["rank_score"]))
+        self.best_params_, self.best_score_ = dict(table["params"][i]), float(table["mean_score"][i])
+        self.lam_, self.ridge_, self.nu_, _ = found[i].setting
+        self.n_clusters_, self.selection_frequencies_ = found[i].n_clusters, table["selection_frequencies"][i]
+        given_parameters = ("max_iter", "standardize", "groups", "group_weights", "nonnegative")
+        parameters = {name: getattr(self, name) for name in given_parameters}
+        parameters |= {"tol": min(tol, 1e-4), "time_limit": timer.time_left, "random_state": seed}
+        parameters |= {"n_clusters": self.n_clusters_, **self.best_params_}
+        best = self.best_estimator_ = DiffracClustering(**parameters)
+        best.fit(X, sample_weight=sample_weight, constraints=constraints)
+        for name in REFITTED_ATTRIBUTES:
+            setattr(self, name, getattr(best, name))
         return self
 
     def _counts(self) -> tuple[int, ...]:
@@ -291,81 +257,3 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         settings = [setting._replace(columns=columns) for setting in list_settings(*grid)]
         default = default_setting(settings)
         return [default, *(setting for setting in settings if setting != default)]
-
-    def _evaluate_halves(
-        self,
-        X: Points,
-        partitions: list[AffinePartition],
-        rng: np.random.Generator,
-        callback: SettingCallback | None,
-        **options: Any,
-    ) -> list[list[HeldOutResult]]:
-        """Return the results of the half-samples; none if a half would be a single point."""
-        count = positive_int(self.n_resamples, "n_resamples") if len(X) >= 4 else 0
-        halves = draw_half_samples(len(X), count, rng)
-        parallel = Parallel(
-            n_jobs=self.n_jobs, verbose=0 if callable(self.verbose) else self.verbose, return_as="generator"
-        )
-        found: list[list[HeldOutResult]] = []
-        for one in parallel(delayed(evaluate_half)(X, half, partitions, **options) for half in halves):
-            found.append(one)
-            if (
-                callback is not None
-                and len(found) < count
-                and callback(f"half {len(found) + 1} of {count} of the points")
-            ):
-                break
-        return found
-
-    def _store_choice(self, setting: GridSetting) -> None:
-        """Store the chosen setting and its selection frequencies."""
-        table, i = self.cv_results_, self.best_index_
-        self.best_params_ = dict(table["params"][i])
-        self.best_score_ = float(table["mean_score"][i])
-        self.lam_, self.ridge_, self.nu_ = setting.lam, setting.ridge, setting.nu
-        self.n_clusters_ = int(table["param_n_clusters"][i])
-        sparse = (
-            (table["param_lam"] > 0.0) & (table["param_ridge"] == setting.ridge) & (table["param_nu"] == setting.nu)
-        )
-        if self.lam_ == 0.0 and sparse.any():
-            i = int(np.argmin(np.where(sparse, table["rank_score"], np.inf)))
-        self.selection_frequencies_ = table["selection_frequencies"][i]
-        first = int(np.argmax(np.abs(np.atleast_2d(table["coef"][self.best_index_])).max(axis=0)))
-        if self.selection_frequencies_[first] == 0.0:
-            name = getattr(self, "feature_names_in_", range(self.n_features_in_))[first]
-            warnings.warn(
-                f"selection_frequencies_ are those of lam = {table['param_lam'][i]:g}, at which no half-sample selects "
-                f"feature {name!s}, the one with the largest coefficient at lam = {self.lam_:g}: the clusters differ. "
-                "Compare cv_results_['labels'], or choose lam > 0.",
-                DegenerateDataWarning,
-                stacklevel=3,
-            )
-
-    def _refit(
-        self,
-        given: Array,
-        data: ScaledTable,
-        weights: PointWeights | None,
-        constraints: Constraints | None,
-        seed: int,
-        time_limit: float | None,
-    ) -> None:
-        """Fit the chosen setting and copy its attributes."""
-        best = self.best_estimator_ = DiffracClustering(
-            **self.best_params_, tol=min(self.tol, 1e-4), max_iter=self.max_iter, time_limit=time_limit,
-            standardize=self.standardize, random_state=seed,
-            groups=self.groups, group_weights=self.group_weights, nonnegative=self.nonnegative,
-        )  # fmt: skip
-        for name in ("n_features_in_", "feature_names_in_", "n_clusters_"):
-            if hasattr(self, name):
-                setattr(best, name, getattr(self, name))
-        with warnings.catch_warnings(), time_limited(deadline_after(time_limit)):
-            warnings.simplefilter("ignore", DegenerateDataWarning)
-            best._fit_points(given, given, data, weights, constraints)
-        for name in REFITTED_ATTRIBUTES:
-            setattr(self, name, getattr(best, name))
-        for diagnostic in self.diagnostics_ if self.n_clusters_ > 1 else (ONE_CLUSTER_REQUESTED,):
-            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
-
-    def _label(self, values: Array) -> npt.NDArray[np.int64]:
-        return self.best_estimator_._label(values)

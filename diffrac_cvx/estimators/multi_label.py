@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, choose_seed
+from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed
 from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, positive_int
+from diffrac_cvx.points.checks import Array, positive, positive_int
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights
@@ -33,12 +33,12 @@ class MultiLabelDiffrac(AffineClusterer):
     ----------
     n_labels : int
         Number of labels, at least 1.
-    nu, a, c, lam, ridge, groups, group_weights, tol, max_iter, time_limit, standardize, verbose
+    nu, a, c, lam, ridge, groups, group_weights, tol, max_iter, time_limit, standardize, callback
         As for `DiffracClustering`; no penalty by default, as in section 4.  ``nonnegative`` is not available, since it
         constrains a single direction.
-    solver : {"auto", "fista", "low_rank", "fista published", "SCS", "CLARABEL"}
-        "auto" is "fista": at the loose default tolerance its smoothing keeps all labels in the mixture, whereas an
-        exact solution may lose those of small weight.
+    solver : {"fista", "low_rank", "fista published"}
+        Solver, by default "fista": at the loose default tolerance its smoothing keeps all labels in the mixture,
+        whereas an exact solution may lose those of small weight.
     n_init : int
         Number of random initialisations of the rounding.
     random_state : int, RandomState or None
@@ -71,19 +71,19 @@ class MultiLabelDiffrac(AffineClusterer):
         ridge: float | Array = 0.0,
         groups: GroupsLike | FeatureGroups | None = None,
         group_weights: GroupWeights = "equal",
-        solver: str = "auto",
+        solver: str = "fista",
         tol: float = 1e-2,
         max_iter: int | None = None,
         time_limit: float | None = None,
         standardize: bool = True,
         n_init: int = 20,
         random_state: Any = None,
-        verbose: bool | Callable[[Progress], object] = False,
+        callback: Callable[[Progress], object] | None = None,
     ) -> None:
         self.n_labels, self.nu, self.a, self.c, self.lam, self.ridge = n_labels, nu, a, c, lam, ridge
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
         self.standardize, self.n_init, self.random_state = standardize, n_init, random_state
-        self.verbose, self.groups, self.group_weights = verbose, groups, group_weights
+        self.callback, self.groups, self.group_weights = callback, groups, group_weights
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -98,22 +98,22 @@ class MultiLabelDiffrac(AffineClusterer):
         ignored.  Errors and warnings are those of `DiffracClustering.fit`, and DegenerateDataWarning if the solution
         has fewer than n_labels labels.
         """
-        with time_limited(deadline_after(as_seconds(self.time_limit))):
-            return self._fit(X)
-
-    def _fit(self, X: npt.ArrayLike) -> Self:
-        """Fit the labels and their directions; after the time limit only short, necessary steps are computed."""
         k = positive_int(self.n_labels, "n_labels")
+        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
         table = self._read_table(X, ensure_min_samples=2)
         data = self._scale(table_array(table))
-        result = self._relax(data.X, "fista")
+        with time_limited(deadline_after(limit)):
+            result = self._relax(data.X)
+            found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=choose_seed(self.random_state))
         self._store_bounds(result)
-        found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=choose_seed(self.random_state))
         self.weights_, self.objective_ = found.weights, found.objective
         self._store_functions(*affine_functions(data.X.array(), result, found.scores), data)
         self.labels_ = self._label(self._decide(table))
         self.signs_ = 2.0 * self.labels_ - 1.0
         return self
+
+    def _label(self, values: Array) -> npt.NDArray[np.int64]:
+        return np.asarray(values > 0).astype(np.int64)
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
         pairs = zip(self.transform(X).T, self.predict(X).T, strict=True)

@@ -1,8 +1,8 @@
-"""Saved models: the affine functions of a fitted estimator as plain JSON, without pickle."""
+"""Saved models: the affine functions of a fitted estimator as plain JSON, without pickle, and tables read for them."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table
+from diffrac_cvx.datasets.columns import (
+    as_texts,
+    category_columns,
+    encode_columns,
+    format_list,
+    format_row,
+    read_numbers,
+)
+from diffrac_cvx.datasets.reading import ReadOptions, read_file, transpose_table
+from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table, clean_missing, require_columns
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.estimators.schema import READ_OPTIONS, TableSchema
 from diffrac_cvx.machine.writing import write_text
-from diffrac_cvx.points.checks import Array, as_table, require_finite
+from diffrac_cvx.points.checks import Array, as_table, one_of, require_finite
 from diffrac_cvx.points.reading import table_times
 from diffrac_cvx.points.streamed import is_chunked, known_shape
 from diffrac_cvx.rounding.many_clusters import cluster_indices
@@ -22,6 +30,10 @@ from diffrac_cvx.rounding.many_clusters import cluster_indices
 FILE_KIND = "diffrac-cvx score"
 FORMAT_VERSION = 2  # of the file: increased if older versions cannot read new files
 BOUND_NAMES = ("lower_bound", "upper_bound", "label_gap", "n_excluded")
+READ_OPTIONS = tuple(one.name for one in fields(ReadOptions))  # the options that also apply to a new file
+OPTION_TYPES: dict[str, Any] = {  # in the file; otherwise text
+    "header": bool, "transpose": bool, "skip_rows": int | list, "skip_footer": int, "na_values": list,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +57,10 @@ class SavedModel:
         Class names, for a classifier.
     names : tuple of str or None
         Names of the features.
-    schema : TableSchema or None
-        Required columns of a table; None without names.
+    means : (d,) array or None
+        Means of the features in the training table, to replace missing values.
+    categories, options : mapping
+        Of the training table, as in `datasets.Table`.
     bounds : mapping of str to float
         ``lower_bound``, ``upper_bound``, ``label_gap`` and ``n_excluded``, if the estimator has them; they only refer
         to the training data.
@@ -59,7 +73,10 @@ class SavedModel:
     intercept: Any
     is_multilabel: bool = False
     classes: npt.NDArray[Any] | None = None
-    schema: TableSchema | None = None
+    names: tuple[str, ...] | None = None
+    means: Array | None = None
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     bounds: Mapping[str, float] = field(default_factory=dict)
     diagnostics: tuple[str, ...] = ()
 
@@ -67,11 +84,6 @@ class SavedModel:
     def n_features_in(self) -> int:
         """Number of features."""
         return int(self.coef.shape[-1])
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the features."""
-        return None if self.schema is None else self.schema.names
 
     @property
     def n_clusters(self) -> int:
@@ -108,7 +120,7 @@ class SavedModel:
             absent = [name for name in self.names if name not in X.columns]
             if absent:
                 raise DataError(f"X has no column {', '.join(map(repr, absent))}; pass all features of the model")
-            X = X if list(X.columns) == list(self.names) else X[list(self.names)]
+            X = X[list(self.names)]
         if is_chunked(X) or isinstance(X, np.memmap):
             X = known_shape(X)
         elif hasattr(X, "toarray"):
@@ -156,14 +168,13 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         raise ParameterError(f"model is a {type(model).__name__}, which cannot be saved{more}")
     if not hasattr(model, "coef_"):
         raise ParameterError("model is not fitted; fit it first")
-    names = getattr(model, "feature_names_in_", None)
-    schema = None if names is None else TableSchema(tuple(map(str, names)))
+    names, means = getattr(model, "feature_names_in_", None), None
     if table is not None:
-        if len(table.names) != model.n_features_in_:
+        names, means = table.names, table.X.mean(axis=0)
+        if len(names) != model.n_features_in_:
             raise ParameterError(
-                f"table has {len(table.names)} features, model has {model.n_features_in_}; pass the table of the fit"
+                f"table has {len(names)} features, model has {model.n_features_in_}; pass the table of the fit"
             )
-        schema = TableSchema.of(table)
     bounds = {key: getattr(model, f"{key}_", None) for key in BOUND_NAMES}
     content = {
         "file": FILE_KIND,
@@ -173,14 +184,14 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         "n_clusters": 2 if np.ndim(model.coef_) == 1 else len(model.coef_),
         "several": isinstance(model, MultiLabelDiffrac),
         "classes": getattr(model, "classes_", None),
-        "features": None if schema is None else schema.names,
+        "features": None if names is None else list(map(str, names)),
         "coefficients": model.coef_,
         "intercept": model.intercept_,
         "proved": {key: float(value) for key, value in bounds.items() if value is not None and np.isfinite(value)},
         "diagnostics": list(map(str, getattr(model, "diagnostics_", ()))),
-        "means": None if schema is None else schema.means,
-        "categories": {} if schema is None else schema.categories,
-        "how": {} if schema is None else schema.options,
+        "means": means,
+        "categories": {} if table is None else table.categories,
+        "how": {} if table is None else table.options,
     }
     lines = (
         f"{json.dumps(key)}: {json.dumps(value, default=lambda array: array.tolist(), allow_nan=False)}"
@@ -223,78 +234,116 @@ def load_model(path: str | Path) -> SavedModel:
         raise DataError(f"{path} is damaged: {error}; save the model again") from None
 
 
-def parse_model(content: dict[str, Any]) -> SavedModel:
-    """Return the model of a file; raise if an entry has a wrong type or size."""
-    coef = read_numbers(content["coefficients"], "coefficients")
-    d = coef.shape[-1] if coef.ndim in (1, 2) else 0
-    if d == 0:
+def parse_model(content: Mapping[str, Any]) -> SavedModel:
+    """Return the model of a file; raise if an entry is missing or has a wrong type or size."""
+    coef = finite_array(content, "coefficients")
+    if coef.ndim not in (1, 2) or not coef.size:
         raise ValueError(f"'coefficients' has shape {coef.shape}")
-    intercept: Any = read_numbers(content["intercept"], "intercept", coef.shape[:-1])
-    classes = content["classes"]
-    if classes is not None:
-        classes = np.array(classes)
-        if classes.shape != (2 if coef.ndim == 1 else len(coef),) or classes.dtype.kind not in "biufU":
-            raise ValueError("'classes' does not name each class")
-    bounds = {
-        key: float(read_numbers(content["proved"][key], key, ())) for key in BOUND_NAMES if key in content["proved"]
-    }
-    model, diagnostics = read_text(content["model"], "model"), read_texts(content["diagnostics"], "diagnostics")
-    intercept = intercept if intercept.ndim else float(intercept)
-    is_multilabel, schema = content["several"] is True, read_schema(content, d)
-    saved = SavedModel(model, coef, intercept, is_multilabel, classes, schema, bounds, diagnostics)
-    if content["n_clusters"] != saved.n_clusters:
-        raise ValueError(f"'n_clusters' is {content['n_clusters']!r} for {saved.n_clusters} clusters")
-    return saved
-
-
-def read_schema(content: dict[str, Any], d: int) -> TableSchema | None:
-    """Return the required columns of a table, or None without names."""
-    if content["features"] is None:
-        return None
-    names = read_texts(content["features"], "features")
-    if len(names) != d:
-        raise ValueError(f"'features' has {len(names)} names for {d} coefficients")
-    means = None if content["means"] is None else read_numbers(content["means"], "means", (d,))
-    categories = {name: read_texts(values, "categories") for name, values in content["categories"].items()}
+    intercept = finite_array(content, "intercept", coef.shape[:-1])
+    classes = None if content["classes"] is None else np.array(content["classes"])
+    if classes is not None and classes.shape != (2 if coef.ndim == 1 else len(coef),):
+        raise ValueError("'classes' does not name each class")
+    names = None if content["features"] is None else texts_of(content, "features")
+    if names is not None and len(names) != coef.shape[-1]:
+        raise ValueError(f"'features' has {len(names)} names for {coef.shape[-1]} coefficients")
+    categories = {name: texts_of(content["categories"], name) for name in content["categories"]}
     if any(len({*names}) < max(len(names), 2) for names in categories.values()):
         raise ValueError("'categories' has fewer than two categories of a column, or one twice")
-    options = dict(content["how"])
-    types: dict[str, Any] = dict.fromkeys(READ_OPTIONS, str) | {"header": bool, "transpose": bool, "skip_footer": int}
-    types |= {"skip_rows": int | list, "na_values": list}
-    if any(not isinstance(options[key], types[key]) for key in READ_OPTIONS if key in options):
+    options = content["how"]
+    if any(not isinstance(options[key], OPTION_TYPES.get(key, str)) for key in READ_OPTIONS if key in options):
         raise ValueError("'how' has an invalid option")
-    if isinstance(lines := options.get("skip_rows", 0), list) and not all(isinstance(line, int) for line in lines):
-        raise ValueError("'how' has an invalid option")
-    for key in ("drop", "aside", "one_hot", "na_values"):
-        if key in options and options[key] != "all":
-            options[key] = read_texts(options[key], key)
-    if options.get("missing", "error") not in MISSING_POLICIES or not isinstance(options.get("label", ""), str):
-        raise ValueError("'how' has an invalid option")
-    return TableSchema(names, means, categories, options)
+    return SavedModel(
+        content["model"],
+        coef,
+        intercept if intercept.ndim else float(intercept),
+        content["several"] is True,
+        classes,
+        names,
+        None if content["means"] is None else finite_array(content, "means", coef.shape[-1:]),
+        categories,
+        options,
+        {key: float(finite_array(content["proved"], key, ())) for key in BOUND_NAMES if key in content["proved"]},
+        texts_of(content, "diagnostics"),
+    )
 
 
-def read_numbers(value: Any, name: str, shape: tuple[int, ...] | None = None) -> Array:
-    """Return finite numbers, checked to have the shape if given."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name!r} has rows of different lengths") from None
-    if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-        raise ValueError(f"{name!r} contains other values than finite numbers")
-    if shape is not None and array.shape != shape:
-        raise ValueError(f"{name!r} has shape {array.shape} instead of {shape}")
-    return array.astype(np.float64)
+def finite_array(content: Mapping[str, Any], name: str, shape: tuple[int, ...] | None = None) -> Array:
+    """Return an entry of a file as finite numbers, checked to have the shape if given."""
+    array = np.array(content[name], dtype=np.float64)
+    if not np.isfinite(array).all() or shape not in (None, array.shape):
+        raise ValueError(f"{name!r} has shape {array.shape} instead of {shape}, or entries that are not finite")
+    return array
 
 
-def read_text(value: Any, name: str) -> str:
-    """Return a checked string."""
-    if not isinstance(value, str):
-        raise ValueError(f"{name!r} is {value!r}, not a string")
-    return value
+def texts_of(content: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return an entry of a file as texts."""
+    values = content[name]
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{name!r} is not a list of texts")
+    return tuple(values)
 
 
-def read_texts(value: Any, name: str) -> tuple[str, ...]:
-    """Return checked strings."""
-    if not isinstance(value, list):
-        raise ValueError(f"{name!r} is not a list of strings")
-    return tuple(read_text(one, name) for one in value)
+def read_table_for(model: SavedModel, source: str | Path, *, missing: str | None = None, **reading: Any) -> Table:
+    """Read the features of a saved model from a new table, with at least one row.
+
+    Parameters
+    ----------
+    model : SavedModel
+        Model with feature names.
+    source : str or Path
+        File, as for `read_table`.
+    missing : {"error", "drop", "mean"}, optional
+        Treatment of missing values and unknown categories: raise an error, drop the rows, or use the training mean of
+        the feature; by default as for the training table.
+    **reading
+        The parameters of `read_table` for reading a file; None means as for the training table.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If the file cannot be read, or if a column is missing or of another type than in the training table.
+    """
+    if model.names is None:
+        raise DataError(
+            "the model has no column names. Fit the estimator on a data frame, or pass save_model the table that "
+            "read_table returned."
+        )
+    missing = one_of(missing or model.options.get("missing", "error"), "missing", MISSING_POLICIES)
+    if missing == "mean" and model.means is None:
+        raise DataError("missing = 'mean': the training means are not available. Drop rows with missing values")
+    given = {key: model.options[key] for key in READ_OPTIONS if key in model.options}
+    options = ReadOptions(**given | {key: value for key, value in reading.items() if value is not None and value != ()})
+    excluded = [*model.options.get("drop", ()), *model.options.get("aside", ()), model.options.get("label")]
+    raw = read_file(source, str(source), options)
+    raw = transpose_table(raw, excluded)[0] if options.transpose else raw
+    sources = category_columns(model.categories)
+    names = list(dict.fromkeys(sources.get(name, name) for name in model.names))
+    require_columns(raw, names)
+    columns, changes = read_numbers(raw, names, options.marks, options.na_values, model.categories)
+    notes, unseen = [*raw.notes, *changes], list[str]()
+    if others := [name for name in raw.columns if name not in {*names, *excluded}]:
+        notes.append(f"ignored columns, which are not in the training table: {format_list(map(repr, others))}")
+    for name, column in columns.items():
+        texts, known = as_texts(column), model.categories.get(name)
+        if known is None and column.dtype == object:
+            row = next(i for i, text in enumerate(texts) if text is not None)
+            raise DataError(
+                f"column {name!r} contains {texts[row]!r} in {format_row(row)}, but the training table had finite "
+                "numbers. Correct it, or leave it empty"
+            )
+        if known is not None and (unknown := sorted({*filter(None, texts)} - {*known})):
+            row = next(i for i, text in enumerate(texts) if text in unknown)
+            unseen.append(
+                f"column {name!r} contains {format_list(map(repr, unknown))} in {format_row(row)}, but the training "
+                f"table had {format_list(map(repr, known))}"
+            )
+    if unseen and missing == "error":
+        raise DataError(f"{'; '.join(unseen)}. Correct them, or treat them as missing", remedies=("missing",))
+    X, made = encode_columns(columns, model.categories)
+    X = X[:, [made.index(name) for name in model.names]]
+    X, mask, changes = clean_missing(X, model.names, missing, means=model.means)
+    if not mask.any():
+        raise DataError(f"none of the {len(mask)} rows is complete")
+    notes += [*(f"{text}: treated as missing" for text in unseen), *changes]
+    points = np.array(raw.row_names)[mask] if options.transpose else None
+    return Table(np.ascontiguousarray(X), model.names, None, (), np.flatnonzero(mask), tuple(notes), points=points)

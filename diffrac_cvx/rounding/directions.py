@@ -1,7 +1,5 @@
 """Directions of labels and of a matrix V, and the affine functions of a factor."""
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 import scipy
@@ -262,16 +260,14 @@ def threshold(values: Array, sample_weight: Array | None = None) -> float:
     return float((values[above].min() + values[~above].max()) / 2)
 
 
-def label_candidates(
-    X: Points, F: Array, weights: PairPenalty, rounding: Callable[..., Array] = kmeans_centered
-) -> tuple[Array, Array]:
+def label_candidates(X: Points, F: Array, weights: PairPenalty) -> tuple[Array, Array]:
     """Return the labels of a factor F, and those of exact 2-means of the projections onto the direction of the former.
 
     Both satisfy the constraints.  If labels are known, both are the signs of the products with the labelled points.
     """
     if X.chunklets.labeled >= 0:
         return (labels_from_known(F, X.chunklets),) * 2
-    rounded = X.chunklets.assign_labels(rounding(F, X.weights), X.weights)
+    rounded = X.chunklets.assign_labels(kmeans_centered(F, X.weights), X.weights)
     projections = X @ oriented_direction(X, rounded, weights)[1]
     return rounded, X.chunklets.assign_labels(projections - threshold(projections, X.weights), X.weights)
 

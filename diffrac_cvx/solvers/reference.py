@@ -12,7 +12,7 @@ import numpy as np
 from diffrac_cvx.errors import ParameterError, ResourceError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.machine.processes import Call, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import positive, positive_int
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution
@@ -196,17 +196,14 @@ def run_in_subprocess(problem: cp.Problem, request: SolveRequest) -> tuple[int, 
     transfer_seconds = 0.3  # reserved for the transfer of the solution
     worker, timer = Worker(), Timer(request.timer.remaining - transfer_seconds)
     try:
-        call = Call(find_values, (problem, replace(request, timer=timer)))
-        answer = worker.call(call, stopped=lambda: timer.is_over)
+        request_there = replace(request, timer=timer)
+        n_iter, limited, values = worker.call(find_values, problem, request_there, stopped=lambda: timer.is_over)
     except StoppedError:
         return 0, True
     except WorkerDiedError as error:
         raise ResourceError(f"{request.solver} crashed, possibly out of memory: {error}") from error
     finally:
         worker.close()
-    if answer.error is not None:
-        raise answer.error
-    n_iter, limited, values = answer.value
     for variable, value in zip(all_variables(problem), values, strict=True):
         variable.save_value(value)
     return n_iter, limited

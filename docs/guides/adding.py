@@ -149,8 +149,7 @@ assert not found.disagreements
 #
 # A rounding
 # ----------
-# A function from F to labels in {−1, 1}. An entry in ``rounding.ROUNDINGS`` registers it for `DiffracClustering` and
-# `compare`.
+# A function from F to labels in {−1, 1}. An entry in ``rounding.ROUNDINGS`` registers it for `compare`.
 
 
 def by_median(F):
@@ -165,7 +164,6 @@ print(f"clustering error {dc.metrics.clustering_error(planted.y, labels):.3f}")
 print(f"label gap {dc.format_upper(dc.certify_labels(X, labels, free).gap)}")
 table = dc.compare(X, planted.y, methods=["low_rank"]).table
 print(table[["error_kmeans_centered", "error_by_median"]])
-print(np.bincount(dc.DiffracClustering(rounding="by_median").fit(X).labels_))
 del dc.rounding.ROUNDINGS["by_median"]
 
 # %%

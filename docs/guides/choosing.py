@@ -56,11 +56,11 @@ for i in np.argsort(table["rank_score"]):
     print("of one column {column_share:.2f}  gain {gain:+.2f}".format(**row))
 
 # %%
-# ``selection_frequencies_`` is the fraction of the half-samples in which each feature is selected: for ``lam_`` if it is positive,
-# otherwise for the best positive lambda of the grid. A feature selected in every half matters; one selected in a few
-# may be an artefact of the sample.
+# ``selection_frequencies`` is the fraction of the half-samples in which each feature is selected, here at the best positive lambda.
+# A feature selected in every half matters; one selected in a few may be an artefact of the sample.
 
-print(np.round(model.selection_frequencies_, 2))
+i = min(np.flatnonzero(table["param_lam"] > 0.0), key=lambda i: table["rank_score"][i])
+print(np.round(table["selection_frequencies"][i], 2))
 
 # %%
 # Measurements

@@ -16,11 +16,10 @@ found
 # %%
 # The columns: the certified bounds and their gap, the numerical rank of Y and its second eigenvalue over the first, the
 # optimality gap of the rounded labels in Eq. (9) by the best lower bound of all methods, the clustering error of
-# each rounding if labels are given, time and iterations. ``time_limit`` is for all methods together, ``solver_time_limit`` for
-# each.
+# each rounding if labels are given, time and iterations. ``time_limit`` is for all methods together.
 #
 # ``found.table`` is a data frame with these columns, ``found.results`` holds the solutions by name, ``found.labels`` the labels,
-# ``found.agreement`` their squared correlations, and ``found.skipped`` why methods were not run.
+# ``found.agreement`` their squared correlations, and ``found.notes`` why methods were not run.
 
 print(found.table[["problem", "gap", "iterations"]].head(3))
 print(found.agreement[0].round(2))
@@ -28,7 +27,7 @@ print(found.agreement[0].round(2))
 # %%
 # Penalties and sizes
 # -------------------
-# The methods are sorted by run time, and ``on_result`` is called after each. By default `compare` skips methods that do not accept the
+# The methods are sorted by run time. By default `compare` skips methods that do not accept the
 # penalty, whose cone is large, or that need all of their iterations on most tables (``"fista published"``); the last notes list
 # them. ``methods=[...]`` selects any of them by name.
 

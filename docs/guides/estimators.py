@@ -20,8 +20,8 @@ print(f"labels: no labelling has a cost lower by more than {dc.format_upper(mode
 print(f"features with a nonzero coefficient: {model.support_}")
 
 # %%
-# ``fit_predict(X)`` fits and returns ``labels_``, in both estimators. ``verbose=True`` writes the bounds so far to standard
-# error once a second, which is useful for long fits; ``time_limit`` ends a fit with the best result so far.
+# ``fit_predict(X)`` fits and returns ``labels_``, in both estimators. ``callback=print`` prints the
+# bounds so far, which is useful for long fits; ``time_limit`` ends a fit with the best result so far.
 #
 # Columns are scaled to unit variance first, since the penalty depends on their units; ``standardize=False`` disables this.
 # ``coef_`` and ``intercept_`` are in the units of X, ``scaled_coef_`` is per standard deviation of each

@@ -157,8 +157,8 @@ for k in (0, 10, 20, 30, 40, 50):
 # ``tests/messages.txt`` and ``tests/project/test_error_messages.py`` are tables of them, with their texts.
 #
 # **Time limits.** A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for
-# `solve` including CVXPY's compilation; for `compare` and the paths it is the limit of all solves together, and
-# ``solver_time_limit`` of `compare` that of each method. Rounding and the direction of the labels in the estimators come after the
+# `solve` including CVXPY's compilation; for `compare` and the paths it is the limit of all solves together.
+# Rounding and the direction of the labels in the estimators come after the
 # limit: they take seconds if n and d are both in the thousands. Builders and certificates have no limit: ``certify_v`` checks all
 # pairs of features.
 #

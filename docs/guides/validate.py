@@ -82,7 +82,7 @@ assert not found.passed
 # %%
 # The solvers of this package pass:
 
-print(dc.validate(dc.low_rank, n_instances=12).summary())
+print(dc.validate(dc.low_rank, n_instances=12).messages())
 
 # %%
 # ``make validate`` compares all solvers and formulations of the package on 250 such instances, with the same checks.

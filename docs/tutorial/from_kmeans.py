@@ -82,7 +82,7 @@ for other in [result, *others]:
 # %%
 # `validate` compares any solver with CVXPY in this way, on instances of many kinds (:doc:`/auto/guides/validate`):
 
-print(dc.validate(dc.low_rank, n_instances=10).summary())
+print(dc.validate(dc.low_rank, n_instances=10).messages())
 
 # %%
 # The bracket of the paper's algorithm over time:

@@ -5,14 +5,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import ResourceError
-from diffrac_cvx.machine.processes import Call, OutOfTimeError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import OutOfTimeError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.typing import Array
@@ -95,20 +95,12 @@ def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str
     row: Row = {"reason": ""}
     with closing(Worker(1e9 * MEMORY)) as worker:
         try:
-            row |= perform(worker, Call(prepare, (instance, method)))[0]
+            row |= worker.call(prepare, instance, method)
             runs.extend(climb(worker, instance, method, limit))
             row["reason"] = f"stopped after {limit:g} s" if runs[-1].is_limited(limit) else ""
         except (OutOfTimeError, WorkerDiedError, MemoryError, ResourceError, ArithmeticError, ValueError) as error:
             row["reason"] = explain(error, limit)
     return row | summarize(instance, runs, limit, float(row.get("gram_seconds", np.nan)))
-
-
-def perform(worker: Worker, call: Call, seconds: float | None = None) -> tuple[Any, float]:
-    """Return the value of a call in the solver's process, and the growth of memory there; reraise its errors."""
-    found = worker.call(call, seconds=seconds)
-    if found.error is not None:
-        raise found.error
-    return found.value, found.peak
 
 
 def climb(worker: Worker, instance: str, method: str, limit: float) -> Iterator[Answer]:
@@ -118,8 +110,8 @@ def climb(worker: Worker, instance: str, method: str, limit: float) -> Iterator[
         if reached <= rung.goal:
             continue
         for _ in range(REPEATS):
-            answer, peak = perform(worker, Call(solve_rung, (instance, method, k, upper)), limit + GRACE)
-            yield answer._replace(peak=peak)
+            answer = worker.call(solve_rung, instance, method, k, upper, seconds=limit + GRACE)
+            yield answer._replace(peak=worker.peak)
             if answer.seconds >= QUICK:
                 break
         reached, upper = min(reached, relative_gap(answer.own)), min(upper, answer.own.upper)

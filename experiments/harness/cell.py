@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from diffrac_cvx.errors import ResourceError
-from diffrac_cvx.machine.processes import Call, OutOfTimeError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import OutOfTimeError, Worker, WorkerDiedError
 
 Cell = Mapping[str, Any]
 Row = dict[str, Any]
@@ -27,22 +27,19 @@ def measure_by(
 
     A process that is killed from outside counts against its cell only if this is repeated.
     """
-    for attempt in range(1, TRIES + 1):
+    attempts = 0
+    while True:
+        attempts += 1
         try:
-            answer = worker.call(Call(measure_here, (measure, cell)), stopped=stopped, seconds=seconds)
+            row: Row = worker.call(measure_here, measure, cell, stopped=stopped, seconds=seconds)
+            return row
         except OutOfTimeError as late:
             return {"reason": str(late)}
         except WorkerDiedError as death:
-            if death.signal not in FROM_OUTSIDE or attempt == TRIES:
+            if death.signal not in FROM_OUTSIDE or attempts == TRIES:
                 return {"reason": str(death)}
-        else:
-            break
-    if isinstance(answer.error, MemoryError | ResourceError):
-        return {"reason": f"out of memory: {str(answer.error) or 'allocation refused'}"}
-    if answer.error is not None:
-        raise answer.error
-    row: Row = answer.value
-    return row
+        except (MemoryError, ResourceError) as error:
+            return {"reason": f"out of memory: {str(error) or 'allocation refused'}"}
 
 
 def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:

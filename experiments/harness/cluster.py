@@ -122,6 +122,6 @@ def measure_there(task: Task, cell: Cell) -> Row:
 
 
 def end_processes(sweep: str) -> None:
-    """End the processes of a sweep; if the command was killed, they exit after `processes.IDLE_TIMEOUT`."""
+    """End the processes of a sweep; if the command was killed, those of running cells end with these."""
     for place in [place for place in PROCESSES if place[0] == sweep]:
         PROCESSES.pop(place).close()

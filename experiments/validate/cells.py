@@ -6,6 +6,7 @@ from dataclasses import replace
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import ComparisonTask, Method, relaxation_method, solver_method, worst_disagreement
 from diffrac_cvx.comparison.validation import Design, all_designs, find_violations, read_answer
+from diffrac_cvx.registry import explain_unsupported
 from experiments.harness.sweep import Cell, Row
 
 SEED = 2017
@@ -83,7 +84,7 @@ def measure_related(task: ComparisonTask, best: dc.Result) -> Row:
 
 def applies(method: Method, task: ComparisonTask) -> bool:
     """Return whether a method supports the penalty and takes only seconds at this size."""
-    return not method.explain_refusal(task.penalty) and not method.too_large(*task.X.shape)
+    return not explain_unsupported(method.parts, task.penalty) and not method.too_large(*task.X.shape)
 
 
 def run(method: Method, task: ComparisonTask) -> dc.Result:

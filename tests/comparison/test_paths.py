@@ -123,20 +123,9 @@ def test_the_direction_of_rank_one_is_its_vector_without_the_offset(noisy):
     np.testing.assert_array_equal(paths.leading_direction(noisy, V), paths.leading_direction(noisy, np.eye(3)))
 
 
-def test_directions_follow_each_other_with_the_largest_entry_positive(planted):
-    V = paths.nu_path(planted.X, np.geomspace(0.01, 1.0, 8), dc.Penalty.l1(0.01)).directions
-    V = V * planted.X.std(axis=0)
-    assert (np.sum(V[1:] * V[:-1], axis=1) >= 0.0).all()
-    assert V.ravel()[np.argmax(np.abs(V))] > 0.0
-
-
 def test_signs_follow_through_a_turn_of_the_direction():
-    X = np.eye(4) - 0.25
-    recorder, angles = paths.PathRecorder(X), np.linspace(0.0, 1.5 * np.pi, 7)
-    spun = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles])
-    rows = [paths.leading_direction(X, np.outer(v, v)) for v in spun]
-    assert any(row @ v < 0.0 for row, v in zip(rows, spun, strict=True))
-    spun, rows = spun * np.arange(1, 8)[:, None], [row * k for k, row in enumerate(rows, start=1)]
-    entry = dict.fromkeys(("value", "lower", "upper", "eigenvalue_ratio", "imbalance", "error", "seconds"), 0.0)
-    path = recorder.path("nu", angles, [{**entry, "directions": row, "diagnostics": ()} for row in rows])
-    np.testing.assert_allclose(path.directions, -spun, atol=1e-12)  # the last entry is the largest, and negative
+    angles = np.linspace(0.0, 1.5 * np.pi, 7)
+    spun = np.column_stack([np.cos(angles), np.sin(angles)]) * np.arange(1, 8)[:, None]
+    turned = spun * np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0])[:, None]
+    found = paths.align_signs(turned, np.ones(2))
+    np.testing.assert_allclose(found, -spun, atol=1e-12)  # the last entry is the largest, and negative

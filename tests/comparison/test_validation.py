@@ -14,6 +14,23 @@ from diffrac_cvx.comparison.validation import Design, directions_objective, labe
 FEW = 6  # instances, of which some have each trait, penalty and nu
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_reference_for_each_instance():
+    """Solve the reference of an instance once for all tests."""
+    known = {}
+
+    def solve(arguments, *solver, **options):
+        key = arguments[0].tobytes(), arguments[1]
+        if key not in known:
+            known[key] = dc.solve(dc.v_space(*arguments), *solver, **options)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(validation, "v_space", lambda *arguments: arguments)
+        patch.setattr(validation, "solve", solve)
+        yield
+
+
 def cvxpy_by_hand(X, nu, penalty):
     """Problem (15) as it is written, with the offset last, in units of the columns."""
     n, d = X.shape
@@ -135,23 +152,16 @@ def test_what_is_wrong_with_a_solver_is_named(name):
     found = dc.validate(solver, FEW)
     assert not found.passed
     assert any(words in violation for violation in found.violations), found.violations
-
-
-@pytest.mark.parametrize("name", ["a value too large by 1e-3", "a lower bound above the optimum", "an error"])
-def test_a_solver_that_is_always_wrong_is_caught_on_every_instance(name):
-    assert all(row["violations"] for row in dc.validate(BROKEN[name][0], FEW).rows)
+    if name in ("a value too large by 1e-3", "a lower bound above the optimum", "an error"):  # wrong on every instance
+        assert all(row["violations"] for row in found.rows)
 
 
 def test_the_tolerance_is_that_of_the_solver_unless_given():
     loose = partial(dc.low_rank, tol=3e-3)
     assert dc.validate(loose, FEW).passed
-    assert not dc.validate(loose, FEW, tol=1e-9).passed
     hidden = dc.validate(lambda X, nu, penalty: loose(X, nu, penalty), FEW)
     assert any("above tol = 0.0001" in violation for violation in hidden.violations)
-
-
-def test_a_relative_tolerance_of_the_solver_is_respected():
-    assert dc.validate(partial(dc.low_rank, rtol=0.3), FEW).passed
+    assert not dc.validate(loose, FEW, tol=1e-9).passed
 
 
 def test_an_instance_can_be_solved_again_and_others_follow_from_another_seed():

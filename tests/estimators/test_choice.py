@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -10,9 +9,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.estimators.choice import (
     SELECTION_CRITERIA,
     SEPARATION_MARGIN,
-    GridSetting,
     draw_half_samples,
-    list_settings,
     max_column_r2,
     pairwise_adjusted_rand,
     prediction_strength,
@@ -76,20 +73,19 @@ def test_the_halves_come_in_pairs_that_share_no_point(n, count):
         np.testing.assert_array_equal(half, left_out)
 
 
-def test_the_grid_is_solved_from_large_weights_to_small_ones():
-    settings = list_settings([0.0, 0.1], [1.0, 0.3], [0.5, 1.0])
-    assert len(set(settings)) == 8
-    assert settings[0][:3] == (0.1, 1.0, 1.0)
-    assert settings[-1][:3] == (0.0, 0.3, 0.5)
-
-
-def test_a_split_of_the_path_is_the_estimators(planted, model):
-    row = model.cv_results_["params"][0]
-    alone = dc.DiffracClustering(**row, tol=1e-4).fit(planted.X)
-    along = 2.0 * model.cv_results_["labels"][0] - 1.0
-    assert dc.metrics.clustering_error(along, signs(alone)) == 0.0
-    assert model.cv_results_["lower_bound"][0] <= alone.upper_bound_ + 1e-9
-    assert alone.lower_bound_ <= model.cv_results_["upper_bound"][0] + 1e-9
+def test_the_chosen_setting_is_fitted_as_by_the_estimator_and_the_table_has_the_labels_of_its_path(planted, model):
+    alone = dc.DiffracClustering(**model.best_params_).fit(planted.X)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_allclose(model.decision_function(planted.X), alone.decision_function(planted.X), atol=1e-9)
+    np.testing.assert_array_equal(model.predict(planted.X), model.labels_)
+    assert (model.lower_bound_, model.label_gap_) == pytest.approx((alone.lower_bound_, alone.label_gap_), abs=1e-9)
+    table, i = model.cv_results_, model.best_index_
+    assert dc.metrics.clustering_error(2.0 * table["labels"][i] - 1.0, signs(alone)) == 0.0
+    assert table["lower_bound"][i] <= alone.upper_bound_ + 1e-9
+    assert alone.lower_bound_ <= table["upper_bound"][i] + 1e-9
+    indices = [[adjusted_rand_score(first, second) for second in table["labels"]] for first in table["labels"]]
+    assert table["diagnostics"] == [()] * 4
+    np.testing.assert_allclose(table["consensus"], (np.sum(indices, axis=1) - 1.0) / 3.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("criterion", SELECTION_CRITERIA)
@@ -104,52 +100,15 @@ def test_every_criterion_finds_planted_labels_and_the_largest_score_wins(planted
     np.testing.assert_array_equal(table["stability"], model.cv_results_["stability"])  # which only depends on the seed
 
 
-def test_another_seed_draws_other_halves(planted, model):
-    other = clone(model).set_params(random_state=1, refit=False).fit(planted.X)
-    assert not np.array_equal(model.cv_results_["separation"], other.cv_results_["separation"])
-    assert not hasattr(other, "labels_")
-
-
-def test_the_consensus_is_the_mean_agreement_with_the_other_settings(model):
-    table = model.cv_results_
-    labels = table["labels"]
-    others = [[adjusted_rand_score(labels[i], labels[j]) for j in range(4) if j != i] for i in range(4)]
-    assert table["diagnostics"] == [()] * 4
-    np.testing.assert_allclose(table["consensus"], np.mean(others, axis=1), atol=1e-12)
-
-
-def test_it_predicts_as_the_estimator_fitted_at_the_choice(planted, model):
-    alone = dc.DiffracClustering(**model.best_params_).fit(planted.X)
-    np.testing.assert_array_equal(model.labels_, alone.labels_)
-    np.testing.assert_allclose(model.decision_function(planted.X), alone.decision_function(planted.X), atol=1e-9)
-    np.testing.assert_array_equal(model.predict(planted.X), model.labels_)
-    assert (model.lower_bound_, model.label_gap_) == pytest.approx((alone.lower_bound_, alone.label_gap_), abs=1e-9)
-
-
-def test_a_setting_that_is_no_answer_never_wins():
+@pytest.mark.parametrize("nus", [(0.0, 1.0), (0.0,)])
+def test_a_setting_that_is_no_answer_never_wins_unless_all_are_and_then_it_says_so(nus):
     """At nu = 0 one cluster has cost 0, and at such a lambda no direction lowers the cost."""
     planted = dc.datasets.make_planted(60, 3, noise=0.1, rng=0)
-    model = dc.DiffracClusteringCV(lams=(0.0, 1e6), ridges=(0.1,), nus=(0.0, 1.0), n_resamples=2, random_state=0)
+    model = dc.DiffracClusteringCV(lams=(0.0, 1e6), ridges=(0.1,), nus=nus, n_resamples=2, random_state=0)
     table = model.fit(planted.X).cv_results_
     bad = np.array([len(kinds) > 0 for kinds in table["diagnostics"]])
-    assert bad.sum() >= 3
-    assert not bad[model.best_index_]
-    assert (model.lam_, model.nu_) == (0.0, 1.0)
-
-
-def test_where_no_setting_is_an_answer_it_says_so():
-    X = np.random.default_rng(0).standard_normal((20, 3))
-    with pytest.warns(dc.DegenerateDataWarning, match="all points are in one cluster|no direction|nu = 0"):
-        model = dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.3,), nus=(0.0,), n_resamples=2).fit(X)
-    assert model.diagnostics_
-
-
-def test_a_score_that_was_not_measured_does_not_win_and_of_equal_ones_the_more_stable():
-    scores, usable = np.array([np.nan, 0.2, 0.9, 0.5]), np.array([True, True, False, True])
-    ranks = rank(scores, usable, np.zeros(4))
-    np.testing.assert_array_equal(ranks, [3, 2, 4, 1])
-    ranks = rank(np.array([0.5, 0.5, 0.4]), np.array([True, True, True]), np.array([0.2, 0.3, 0.9]))
-    np.testing.assert_array_equal(ranks, [2, 1, 3])
+    assert bad.sum() == len(bad) - (len(nus) == 2)
+    assert bad[model.best_index_] == bool(model.diagnostics_) == (len(nus) == 1)
 
 
 def test_the_features_that_matter_are_selected_in_every_half_and_the_others_are_not():
@@ -160,25 +119,12 @@ def test_the_features_that_matter_are_selected_in_every_half_and_the_others_are_
     assert np.delete(model.selection_frequencies_, used).mean() < 0.5
 
 
-def test_where_lam_is_0_the_frequencies_are_of_the_best_positive_lam(planted):
-    model = dc.DiffracClusteringCV(lams=(0.0, 0.3), ridges=(0.1,), n_resamples=4, random_state=0).fit(planted.X)
-    table = model.cv_results_
-    row = int(np.flatnonzero(table["param_lam"] == 0.3)[0])
-    np.testing.assert_array_equal(model.selection_frequencies_, table["selection_frequencies"][row])
-
-
-def test_a_first_feature_that_no_half_sample_selects_is_warned_of():
-    model = dc.DiffracClusteringCV()
-    model.n_features_in_, model.best_index_ = 2, 0
-    model.cv_results_ = {
-        "params": [{}, {}], "mean_score": [0.0, -1.0], "param_n_clusters": np.array([2, 2]),
-        "param_lam": np.array([0.0, 0.1]), "param_ridge": np.full(2, 0.3), "param_nu": np.ones(2),
-        "rank_score": np.array([1, 2]), "coef": np.array([[1.0, -2.0], [1.0, 0.0]]),
-        "selection_frequencies": np.array([[1.0, 1.0], [1.0, 0.0]]),
-    }  # fmt: skip
-    with pytest.warns(dc.DegenerateDataWarning, match="at which no half-sample selects feature 1, the one"):
-        model._store_choice(GridSetting(0.0, 0.3, 1.0))
-    np.testing.assert_array_equal(model.selection_frequencies_, [1.0, 0.0])
+def test_a_score_that_was_not_measured_does_not_win_and_of_equal_ones_the_more_stable():
+    scores, usable = np.array([np.nan, 0.2, 0.9, 0.5]), np.array([True, True, False, True])
+    ranks = rank(scores, usable, np.zeros(4))
+    np.testing.assert_array_equal(ranks, [3, 2, 4, 1])
+    ranks = rank(np.array([0.5, 0.5, 0.4]), np.array([True, True, True]), np.array([0.2, 0.3, 0.9]))
+    np.testing.assert_array_equal(ranks, [2, 1, 3])
 
 
 @pytest.mark.slow
@@ -254,14 +200,6 @@ def test_settings_are_compared_on_a_part_of_very_many_points_and_all_are_labeled
         assert dc.metrics.clustering_error(np.tile(planted.y, 3), 2.0 * labels - 1.0) == 0.0
 
 
-def test_what_is_called_sees_every_setting_and_ends_the_search(planted):
-    said = []
-    dc.DiffracClusteringCV(**SMALL, verbose=said.append).fit(planted.X)
-    assert said == [*(f"setting {k} of 4" for k in range(1, 5)), *(f"half {k} of 4 of the points" for k in (2, 3, 4))]
-    ended = dc.DiffracClusteringCV(**SMALL, verbose=lambda text: text == "setting 3 of 4").fit(planted.X)
-    assert (len(ended.cv_results_["params"]), ended.n_settings_) == (2, 4)
-
-
 # Numbers of clusters
 
 
@@ -272,7 +210,7 @@ def mixture(K, seed, distance=6.0):
 
 
 @pytest.mark.parametrize("K", [2, 3, 5])
-def test_the_number_of_planted_clusters_is_found(K):
+def test_the_number_of_planted_clusters_is_found_by_the_search_and_by_the_estimator(K):
     X, y = mixture(K, K)
     model = dc.DiffracClusteringCV(n_clusters=range(2, 7), n_resamples=2, random_state=0).fit(X)
     table = model.cv_results_
@@ -282,6 +220,9 @@ def test_the_number_of_planted_clusters_is_found(K):
     np.testing.assert_allclose(table["cost"][model.best_index_], model.lower_bound_ + model.label_gap_, atol=1e-3)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert 0.5 < model.score(X) <= 1.0
+    auto = dc.DiffracClustering(n_clusters="auto", random_state=0, test_structure=K == 3).fit(X)
+    assert auto.n_clusters_ == K
+    np.testing.assert_array_equal(auto.labels_, dc.DiffracClustering(n_clusters=K, random_state=0).fit(X).labels_)
 
 
 def test_the_prediction_strength_is_that_of_the_cluster_that_is_found_worst():
@@ -289,14 +230,6 @@ def test_the_prediction_strength_is_that_of_the_cluster_that_is_found_worst():
     assert prediction_strength(own, own, 2) == 1.0
     assert prediction_strength(own, np.array([1, 1, 1, 0, 1, 1, 1]), 2) == pytest.approx(0.5)  # 3 of 6 pairs
     assert prediction_strength(own, own, 3) == 0.0
-
-
-def test_weights_are_chosen_at_a_given_number_of_clusters_too():
-    X, y = mixture(3, 0)
-    model = dc.DiffracClusteringCV(lams=(0.0, 0.1), n_clusters=3, n_resamples=2, random_state=0).fit(X)
-    assert (model.n_clusters_, model.lam_, model.ridge_) == (3, 0.0, 0.3)
-    assert model.cv_results_["coef"].shape == (8, 3, 5)
-    assert adjusted_rand_score(y, model.labels_) > 0.95
 
 
 def test_the_sets_held_out_are_not_those_of_the_design():
@@ -310,16 +243,6 @@ def test_a_made_set_has_two_classes_and_depends_on_the_replication(name):
     assert set(first.y) == {0, 1}
     np.testing.assert_array_equal(first.X, again.X)
     assert not np.array_equal(first.X, other.X)
-
-
-def test_the_number_of_clusters_is_chosen_by_the_estimator_as_by_the_search():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 4)) + 6.0 * np.eye(4)[np.arange(60) % 3]
-    model = dc.DiffracClustering(n_clusters="auto", random_state=0, test_structure=True).fit(X)
-    fixed = dc.DiffracClustering(n_clusters=3, random_state=0).fit(X)
-    assert model.n_clusters_ == fixed.n_clusters_ == 3
-    np.testing.assert_array_equal(model.labels_, fixed.labels_)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
 def test_the_fit_of_the_chosen_setting_satisfies_the_constraints():

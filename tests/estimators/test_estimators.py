@@ -34,17 +34,11 @@ def signs(model):
     return 2.0 * model.labels_ - 1.0
 
 
-@pytest.mark.parametrize("solver", ["auto", "low_rank", "fista", "SCS", "CLARABEL"])
+@pytest.mark.parametrize("solver", ["low_rank", "fista"])
 def test_the_planted_labels_are_found_by_every_solver(planted, solver):
     model = dc.DiffracClustering(solver=solver, tol=1e-3).fit(planted.X)
     assert dc.metrics.clustering_error(planted.y, signs(model)) == 0.0
     assert model.upper_bound_ - model.lower_bound_ <= 1e-3
-
-
-@pytest.mark.parametrize("rounding", ["kmeans_centered", "sign_centered", "sign_leading", "goemans_williamson"])
-def test_every_rounding_finds_them_too(planted, rounding):
-    model = dc.DiffracClustering(rounding=rounding, random_state=0).fit(planted.X)
-    assert dc.metrics.clustering_error(planted.y, signs(model)) == 0.0
 
 
 @pytest.mark.parametrize("penalty", [{}, {"a": 0.1}, {"c": 0.1}, {"nu": 0.5}, {"standardize": False, "c": 0.3}])
@@ -121,12 +115,6 @@ def test_labels_do_not_collapse_where_one_cluster_costs_less():
         model = dc.DiffracClustering(nu=nu).fit(X)
         assert set(model.labels_) == {0, 1}
         np.testing.assert_array_equal(model.predict(X), model.labels_)
-
-
-def test_the_score_is_the_squared_correlation(planted):
-    model = dc.DiffracClustering().fit(planted.X)
-    expected = np.corrcoef(signs(model), planted.X @ model.coef_)[0, 1] ** 2
-    assert model.score(planted.X) == pytest.approx(expected)
 
 
 def test_it_works_in_a_pipeline_a_grid_search_and_a_file(planted):
@@ -215,16 +203,6 @@ def test_the_relaxation_of_many_labels_is_that_of_the_functions(many):
     oracle = dc.solve(dc.v_space(X, 0.6, dc.Penalty(0.2)), "CLARABEL").value
     assert model.lower_bound_ <= oracle + 1e-6
     assert oracle <= model.upper_bound_ + 1e-6
-
-
-def test_a_seed_is_that_of_the_function():
-    X = np.random.default_rng(6).standard_normal((50, 4))
-    model = dc.DiffracClustering(rounding="goemans_williamson", random_state=11).fit(X)
-    labels = dc.rounding.goemans_williamson(model.result_.F, 11)
-    data = (X - X.mean(axis=0)) / X.std(axis=0)
-    v = dc.certify_labels(data, labels, model.result_, ridge=0.3).v
-    split = dc.rounding.kmeans_1d(data @ v)
-    assert dc.metrics.clustering_error(split, signs(model)) == 0.0
 
 
 def test_the_score_of_many_labels_is_the_mean_and_serves_a_grid_search(many):

@@ -1,5 +1,7 @@
 """The benchmark: which methods run on which instances, how results are certified, and how failures are shown."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -149,10 +151,13 @@ def climb(monkeypatch):
     def run(*answers, method="CVXPY + SCS"):
         given, asked = iter(answers), []
         monkeypatch.setattr(cells, "judge", lambda instance, answer: cells.UNKNOWN)
-        monkeypatch.setattr(
-            cells, "perform", lambda worker, call, seconds: (asked.append(call.arguments[2:]), (next(given), 1e6))[1]
-        )
-        row = cells.summarize(SMALL.name, list(cells.climb(None, SMALL.name, method, 20.0)), 20.0, 0.1)
+
+        def call(function, instance, method, *setting, seconds):
+            asked.append(setting)
+            return next(given)
+
+        worker = SimpleNamespace(call=call, peak=1e6)
+        row = cells.summarize(SMALL.name, list(cells.climb(worker, SMALL.name, method, 20.0)), 20.0, 0.1)
         return [row[column] for column in cells.TIMES], asked
 
     return run

@@ -37,7 +37,7 @@ from toy import (
 
 import experiments.harness.command as command
 import experiments.harness.sweep as runner
-from diffrac_cvx.machine.processes import CallResult, WorkerDiedError
+from diffrac_cvx.machine.processes import WorkerDiedError
 from experiments.harness.cell import measure_by
 from experiments.harness.command import INTERRUPTED, REFUSED
 from experiments.harness.sweep import Log
@@ -151,11 +151,11 @@ def test_a_death_is_a_row_unless_it_came_from_outside_and_does_not_repeat(code, 
     seen = []
 
     class Dying:
-        def call(self, call, **limits):
+        def call(self, *call, **limits):
             seen.append(code)
             if len(seen) <= deaths:
                 raise WorkerDiedError(code)
-            return CallResult({"value": 1})
+            return {"value": 1}
 
     assert measure_by(Dying(), measure, {}, lambda: False, None) == ({"reason": reason} if reason else {"value": 1})
     assert len(seen) == calls

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.machine.processes import Call, Worker
+from diffrac_cvx.machine.processes import Worker
 from experiments.benchmark import scale
 from experiments.benchmark.scale import check_sizes, draw, findings
 from experiments.problems import make_rows, make_words, write_rows
@@ -66,9 +66,8 @@ def test_the_largest_tables_are_solved_within_what_is_promised(cell, tmp_path, m
     monkeypatch.chdir(tmp_path)
     worker = Worker(None)
     try:
-        answer = worker.call(Call(scale.measure, cell), stopped=lambda: False, seconds=None)
+        row = worker.call(scale.measure, *cell)
     finally:
         worker.close()
-    assert answer.error is None
-    outcome = check_sizes(table_of(cell, answer.value))
+    outcome = check_sizes(table_of(cell, row))
     assert outcome.passed, outcome.text

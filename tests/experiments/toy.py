@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from diffrac_cvx.machine.processes import CallResult
 from diffrac_cvx.machine.writing import write_text
 from experiments.harness.command import Experiment
 from experiments.harness.findings import Finding, one_row
@@ -65,8 +64,8 @@ class Here:
     def __init__(self, memory_limit):
         pass
 
-    def call(self, call, *, stopped, seconds):
-        return CallResult(call.function(*call.arguments))
+    def call(self, function, *arguments, stopped, seconds):
+        return function(*arguments)
 
     def close(self):
         pass

@@ -66,7 +66,6 @@ ESTIMATORS = {
     "sparse": lambda: dc.DiffracClustering(lam=0.1),
     "columns as they are": lambda: dc.DiffracClustering(standardize=False, nu=0.6),
     "three clusters": lambda: dc.DiffracClustering(n_clusters=3, random_state=0),
-    "Goemans and Williamson": lambda: dc.DiffracClustering(rounding="goemans_williamson", random_state=0),
     "DiffracClusteringCV": lambda: dc.DiffracClusteringCV(ridges=(0.1,), lams=(0.0,), nus=(1.0,), random_state=0),
     "MultiLabelDiffrac": lambda: dc.MultiLabelDiffrac(random_state=0),
 }

@@ -24,7 +24,6 @@ from diffrac_cvx.app.page import views
 from diffrac_cvx.comparison import comparing, disagreements
 from diffrac_cvx.comparison.methods import ComparisonTask, MethodResult
 from diffrac_cvx.comparison.table import ReportTable, format_cell
-from diffrac_cvx.estimators.affine import bounds_message
 from diffrac_cvx.problem.formatting import (
     FormattedBound,
     format_bracket,
@@ -116,7 +115,6 @@ FACES = {
     "result": lambda *of: (repr(result_of(*of)), "value=<U>, bracket=[<L>, <U>], gap=<G>,"),
     "labels": of_labels,
     "split in words": of_split,
-    "verbose estimator": lambda *of: (bounds_message(*of), "[<L>, <U>]"),
     "method on the page": lambda *of: (" ".join(views.format_value(result_of(*of))), "<U> [<L>, <U>]"),
     "progress": of_progress_on_the_terminal, "comparison": of_comparison, "best labels": of_best_labels,
     "selected features": lambda *of: (render.selection_sentence(answer_with(*of), ("a",)), "by more than <G>. All"),
@@ -147,13 +145,11 @@ def test_a_printed_bracket_holds_the_exact_one(face, exact):
 def test_brackets_that_lie_apart_do_so_as_printed(exact):
     lower, upper = exact
     name = {"one": MethodResult("(9)", objective=lower), "two": MethodResult("(15)", bounds=dc.Bracket(upper, 1.0))}
-    for sentence in disagreements.contradictions_of_labels("one", name["one"], "two", name["two"]):
+    for sentence in disagreements.find_disagreements(name):
         score, bound = numbers(sentence, "objective <U> in (9), below the lower bound <L> of two")
         assert Fraction(lower) <= Fraction(score) < Fraction(bound) <= Fraction(upper)
-    first, second = (
-        disagreements.own_bounds(*one) for one in (("one", result_of(upper, 1.0)), ("two", result_of(0.0, lower)))
-    )
-    for sentence in disagreements.describe_disjoint(first, second, ""):
+    first, second = MethodResult("(15)", result_of(upper, 1.0)), MethodResult("(15)", result_of(0.0, lower))
+    for sentence in disagreements.contradictions_between("one", first, "two", second):
         bound, most, apart = numbers(sentence, "is at least <L>, but two that it is at most <U>: a difference of <G>")
         assert Fraction(lower) <= Fraction(most) < Fraction(bound) <= Fraction(upper)
         assert Fraction(apart) <= Fraction(upper) - Fraction(lower)

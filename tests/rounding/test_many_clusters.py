@@ -198,21 +198,9 @@ def test_one_cluster_holds_all_points_and_is_warned_of(three):
     assert model.diagnostics_ == ()
 
 
-@pytest.mark.parametrize(
-    "model", [dc.DiffracClustering(verbose=True), dc.MultiLabelDiffrac(n_labels=2, verbose=True)], ids=str
-)
-def test_a_verbose_fit_says_what_it_solves_and_what_is_proved_with_a_line_a_second(three, model, capsys):
-    from diffrac_cvx.estimators.affine import print_once_a_second
+def test_scikit_learns_check_of_clusterers_passes_with_three_clusters():
+    from sklearn.utils.estimator_checks import check_clusterer_compute_labels_predict, check_clustering
 
-    labels = model.set_params(random_state=0).fit(three[0]).labels_
-    first, *_, last = capsys.readouterr().err.splitlines()
-    assert "90 points, 4 features" in first
-    assert str(model.result_.bracket) in last
-    np.testing.assert_array_equal(clone(model).set_params(verbose=False).fit_predict(three[0]), labels)
-    assert capsys.readouterr().err == ""
-    tell = print_once_a_second()
-    for tenth in range(35):
-        assert not tell(dc.Progress(iteration=tenth, seconds=tenth / 10, lower=0.1, upper=0.3))
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 3
-    assert lines[0].endswith("[0.1000, 0.3000] after 1 s, step 10")
+    model = dc.DiffracClustering(n_clusters=3, random_state=0)
+    check_clustering("DiffracClustering", model)
+    check_clusterer_compute_labels_predict("DiffracClustering", model)

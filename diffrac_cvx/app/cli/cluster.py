@@ -97,11 +97,11 @@ def main(given: argparse.Namespace, console: Console) -> int:
 
 def fit(model: DiffracClustering, table: Table, constraints: Any, console: Console) -> list[str]:
     """Fit an estimator, and return its warnings, except its diagnostics and those on constant columns."""
-    model.set_params(verbose=console.solver_callback("solving"))
+    model.set_params(callback=console.solver_callback("solving"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         model.fit(table.X, constraints=constraints)
-    model.set_params(verbose=False)
+    model.set_params(callback=None)
     diagnosed = set(map(str, model.diagnostics_))
     found = [str(one.message) for one in caught if issubclass(one.category, DegenerateDataWarning)]
     return [text for text in dict.fromkeys(found) if text not in diagnosed and not re.match(CONSTANT_WARNING, text)]

@@ -10,9 +10,7 @@ from diffrac_cvx.app.cli.options import FILE_PARAMETERS, Parser, add_output, add
 from diffrac_cvx.app.cli.table import read_options, refuse_outputs
 from diffrac_cvx.app.render import join_words, label_table
 from diffrac_cvx.datasets.tables import Table, read_table
-from diffrac_cvx.errors import DataError
-from diffrac_cvx.estimators.persistence import SavedModel, load_model
-from diffrac_cvx.estimators.schema import read_with_schema
+from diffrac_cvx.estimators.persistence import SavedModel, load_model, read_table_for
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.problem.formatting import format_lower
 from diffrac_cvx.problem.result import excluded_clause
@@ -30,14 +28,8 @@ def parser() -> Parser:
 
 def load(given: argparse.Namespace) -> Table:
     """Return the table, read as the saved model requires."""
-    model = load_model(given.model)
-    if model.schema is None:
-        raise DataError(
-            f"{given.model} has no column names. Fit the estimator on a data frame, or pass save_model the table that "
-            "read_table returned."
-        )
     options = {"missing": given.missing} | read_options(given, FILE_PARAMETERS)
-    return read_with_schema(given.file, model.schema, **options)
+    return read_table_for(load_model(given.model), given.file, **options)
 
 
 def main(given: argparse.Namespace, console: Console) -> int:

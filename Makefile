@@ -111,7 +111,7 @@ stress: ## certified bounds of 6 250 adversarial instances against 60-digit arit
 convergence: ## instances that each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)
 optimal: ## certified optimal labels: exact methods compared, relaxation assessed (GRID, JOBS; DIFFRAC_DATA_HOME)
 structure: ## structure test: false positives and power, compared with other tests (GRID, JOBS)
-groups: ## feature groups: recovery compared with l1 and with wrong groups, admissible weights (GRID, JOBS)
+groups: ## feature groups: recovery compared with l1 and with wrong groups (GRID, JOBS)
 few-labels: ## few known labels, compared with supervised and semi-supervised methods (GRID, JOBS; DIFFRAC_DATA_HOME, pip, apt)
 choice: ## lambda and ridge chosen without labels, assessed on labelled data sets (GRID, JOBS; DIFFRAC_DATA_HOME)
 wide: ## tables with far more columns than rows, compared with methods for such tables (GRID, JOBS; pip, apt)

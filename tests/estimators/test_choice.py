@@ -304,14 +304,6 @@ def test_the_sets_held_out_are_not_those_of_the_design():
     assert not set(sets.HELD_OUT) & set(sets.DESIGN)
 
 
-@pytest.mark.parametrize("name", sets.MADE)
-def test_a_made_set_has_two_classes_and_depends_on_the_replication(name):
-    first, again, other = (sets.read_set("made", name, replication) for replication in (0, 0, 1))
-    assert set(first.y) == {0, 1}
-    np.testing.assert_array_equal(first.X, again.X)
-    assert not np.array_equal(first.X, other.X)
-
-
 def test_the_number_of_clusters_is_chosen_by_the_estimator_as_by_the_search():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 4)) + 6.0 * np.eye(4)[np.arange(60) % 3]

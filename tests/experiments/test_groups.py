@@ -11,7 +11,7 @@ from experiments.groups.cells import make_table
 
 @pytest.mark.parametrize("norms", [np.full(2, 0.5**0.5), 0.8 ** np.arange(3) / np.linalg.norm(0.8 ** np.arange(3))])
 def test_an_exact_direction_is_lost_at_the_weight_derived_for_normal_columns(norms):
-    """X'X = nI and Xv = y, eight groups of two columns: blocks of groups are certified above the weight of the guide."""
+    """Eight groups of two columns, X'X = nI and Xv = y."""
     rng, ridge, n, d = np.random.default_rng(0), 0.3, 1600, 16
     y, groups = rng.permutation(np.resize([-1.0, 1.0], n)), np.repeat(np.arange(8), 2)
     others = np.linalg.qr(np.column_stack([np.ones(n), y, rng.standard_normal((n, d - 1))]))[0][:, 2:]

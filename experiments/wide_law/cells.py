@@ -30,8 +30,8 @@ SHIFTS, WEIGHTS = (0.4, 0.6, 0.8, 1.2), (0.05, 0.1, 0.2)
 def make_wide(n: int, d: int, k: int, shift: float, rho: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return a standardised X (n, d) and y: equal clusters whose means differ by 2 shifts in the first k columns.
 
-    The shifts have random signs.  Within the clusters each column has variance 1 before standardisation, of which a fraction rho comes from
-    `FACTORS` common factors.
+    The shifts have random signs.  Within the clusters each column has variance 1 before standardisation, of which a
+    fraction rho comes from `FACTORS` common factors.
     """
     y = rng.permutation(np.where(np.arange(n) < n // 2, 1.0, -1.0))
     loadings = rng.standard_normal((FACTORS, d))

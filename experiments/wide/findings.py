@@ -96,11 +96,9 @@ def best_mean(pairs: pd.DataFrame) -> bool:
 
 def findings(table: pd.DataFrame) -> list[Finding]:
     """Return the findings, except those without rows in the table."""
-    kinds = {kind: table[table["kind"] == kind] for kind in ("made", *ON_PAIRS)}
-    made = kinds["made"]
+    made = table[table["kind"] == "made"]
     usual, setting = at(made), f"{K} of {D} columns, common factors, shift {SHIFT:g}"
     varied = made if any(len(at(made, **change)) for change in VARIANTS.values()) else usual[:0]
-    fixed = made if {OWN, *FIXED} <= set(made["method"]) else usual[:0]
     parts: list[tuple[str, Callable[[pd.DataFrame], pd.DataFrame], pd.DataFrame, list[Rule]]] = [
         (f"{setting}: mean index, and mean gain of the relaxation", compared, usual, [BETTER, BETTER_TUNED]),
         (
@@ -115,14 +113,14 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             f"{setting}: columns selected, and top, the share of the true ones among the {K} most important columns",
             columns_found, usual, [COLUMNS],
         ),
-        ("Mean index with the suggested and with fixed weights, all simulated tables", fixed_weights, fixed, [SUGGESTED]),
+        ("Mean index with the suggested and with fixed weights, all simulated tables", fixed_weights, made, [SUGGESTED]),
         *(
             (
                 f"{rows['name'].nunique()} {kind} pairs of classes, at most {MOST_COLUMNS} columns: index, and the numbers of pairs on "
                 f"which the relaxation is better and worse by more than {NEAR:g}",
                 on_pairs, rows, [ON_PAIRS[kind]],
             )
-            for kind, rows in ((kind, kinds[kind]) for kind in ON_PAIRS)
+            for kind, rows in table[table["kind"] != "made"].groupby("kind", sort=False)
         ),
     ]  # fmt: skip
     return [Finding(caption, tabulated(rows), rules) for caption, tabulated, rows, rules in parts if len(rows)]

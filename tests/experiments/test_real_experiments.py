@@ -89,7 +89,7 @@ def test_the_figure_is_drawn_from_the_table_alone(tmp_path):
     )
     environment = {"PATH": "/usr/bin:/bin", "DIFFRAC_DATA_HOME": str(tmp_path), "MPLCONFIGDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=environment, check=True)
-    assert {"m.png", "m_correlations.png", "t.png", "t.md"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"m.png", "m_correlations.png", "t.png"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_a_method_whose_package_is_missing_is_named_in_the_text_and_is_no_number():

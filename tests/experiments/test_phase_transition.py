@@ -140,14 +140,9 @@ def test_the_spread_of_a_direction_is_that_of_its_kind(kind, least, most):
         np.testing.assert_allclose(X @ v, y, atol=1e-12)
         assert np.all(np.abs(v[:4]) > 1e-3)
         assert np.all(v[4:] == 0.0)
-        spreads.append(phase_cells.spread_of(v))
+        spreads.append(np.sum(np.abs(v)) ** 2 / np.sum(v**2))
     assert least <= min(spreads) <= max(spreads) <= most
     assert (np.ptp(spreads) > 0.5) == (kind == "rotated")
-
-
-def test_a_diagonal_solution_is_proved_where_the_penalty_is_large():
-    assert phase_cells.measure_fast(**cell("4-sparse flat, 1/sqrt(n)", 64, 28))["diagonal"] == 1
-    assert phase_cells.measure_fast(**cell("4-sparse flat, 1/n", 362, 14))["diagonal"] == 0
 
 
 # The findings, on tables with known boundaries
@@ -163,21 +158,17 @@ def stream(panel: str, power: float, *, factor: float = 1.0, rank_lag: float = 1
             for n in np.geomspace(0.5, 400_000, 70):
                 one = n >= rank_lag * at
                 rows.append({"panel": panel, "d": d, "n": n, "replication": replication, "rank_one": int(one)})
-                rows[-1] |= {"error": 0.0 if n >= at else 0.9, "recovered": int(n >= at), "spread": 3.9, "diagonal": 0}
+                rows[-1] |= {"error": 0.0 if n >= at else 0.9, "recovered": int(n >= at)}
                 rows[-1] |= {"eigenvalue_ratio": 1e-5 if one else 0.8, "loose_ratio": 1e-5 if one else 0.8}
     return pd.DataFrame(rows)
 
 
 def test_the_exponents_and_ratios_of_the_boundaries_are_those_of_the_table():
     streams = {name: stream(name, 1.8) for name in phase_cells.PANELS}
-    streams["4-sparse flat, 1/n"] = stream("4-sparse flat, 1/n", 1.8, factor=0.5)
     streams["affine"] = stream("affine", 1.8, rank_lag=2.0)
     found = phase_claims.laws(streams, stream("affine", 1.3))
     assert found.loc[phase_claims.AFFINE_RANK, "exponent"].value == pytest.approx(1.8, abs=0.1)  # n has steps of 21 %
     assert found.loc[phase_claims.AFFINE_RANK, "dimensions"] == 5
-    ratio, _, place = found.loc[phase_claims.sparse_row("flat", "1/n"), "over"].partition(" at ")
-    assert float(ratio) == pytest.approx(0.5, abs=0.06)
-    assert place == "d = 40"
     assert found.loc[phase_claims.INTERIOR_OVER_FAST, "exponent"].value == pytest.approx(-0.5, abs=0.1)
     assert found.loc[phase_claims.ERROR_OVER_RANK["low_rank"], "at d = 20"] == pytest.approx(0.5, abs=0.05)
 
@@ -200,13 +191,6 @@ def test_the_proportions_are_those_of_the_table():
     assert found[phase_claims.BOTH_FAST].value == phase_claims.is_both(affine).mean() > 0.01
     assert found[phase_claims.ONE_ENOUGH].value == 1.0 > found[phase_claims.ONE_EVERYWHERE].value
     assert found[phase_claims.ONE_ENOUGH].low == pytest.approx(1 - 1.96**2 / (20 + 1.96**2), abs=1e-3)  # 20 streams
-
-
-def test_the_findings_have_the_proportions_of_the_table():
-    name = "4-sparse flat, 1/n"
-    table = stream(name, 1.0)
-    table = table.assign(diagonal=(table["recovered"] == 0).astype(int))
-    assert phase_claims.proved_diagonal({name: table}).loc[name, "of those not recovered"].value == 1.0
 
 
 def test_the_interior_points_instances_replace_the_same_ones_of_low_rank():

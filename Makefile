@@ -97,7 +97,7 @@ sparse-regime: ## section 5.2: the conjecture n = O(l d), and lambda against d (
 unbalanced: ## Figure 2: unbalanced clusters (GRID, JOBS)
 runtime: ## Figure 3: time and error of each solver (GRID, JOBS)
 robustness: ## Figure 4: robustness to noise dimensions (GRID, JOBS)
-noise: ## error, certified gap and spectrum against label noise (GRID, JOBS)
+noise: ## error and certified gap against label noise (GRID, JOBS)
 rivals: ## comparison with other methods on noiseless data (GRID, JOBS)
 theory: ## section 5: propositions, lemmas and conjectures (GRID, JOBS)
 affine-law: ## number of points for a unique solution without a penalty, relative to d + d(d-1)/4 (GRID, JOBS)

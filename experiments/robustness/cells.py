@@ -52,7 +52,6 @@ def measure(method: str, lam: float, d: int, replication: int) -> Row:
         found = METHODS[method](planted.X, lam, replication)
     return {
         "error": dc.metrics.clustering_error(planted.y, found.labels),
-        "separation": dc.metrics.separation(column_basis(as_data(planted.X)), found.labels),
         "gap": found.gap,
         "met": int(found.met),
     }

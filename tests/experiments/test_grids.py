@@ -52,7 +52,7 @@ def test_every_cell_has_as_many_replications(name, grid, least):
 
 FOUND = {  # further known results of smoke tables
     "groups": lambda table, found: len(found) == 4,
-    "noise": lambda table, found: len(found) == 3,
+    "noise": lambda table, found: len(found) == 2,
     "rivals": lambda table, found: len(found) == 2,
     "sparse_regime": lambda table, found: found[0].verdicts["conjecture"] is Verdict.NOT_TESTED,
     "structure": lambda table, found: len(found) == 2 and (table["verdict"][table["groups"] == 0] != "separated").all(),

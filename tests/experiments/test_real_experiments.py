@@ -44,20 +44,9 @@ def test_the_heatmap_is_ordered_by_sums_of_squares():
         assert np.all(np.diff(np.sum(matrix**2, axis=axis)) <= 1e-12)
 
 
-def test_a_set_without_correlations_and_other_settings_has_its_traces_alone():
+def test_a_set_without_correlations_has_its_traces_alone():
     (only,) = multi_label_claims.findings(MULTI_LABEL[MULTI_LABEL["data_set"] == "digits"])
     assert list(only.verdicts) == ["fig5-trace"]
-
-
-def test_the_ridge_of_the_table_is_the_weight_of_the_squares_and_not_its_root():
-    assert sorted(set(MULTI_LABEL["ridge"])) == list(multi_label_cells.OTHER_RIDGE)
-    assert multi_label_cells.OTHER_RIDGE == pytest.approx([0.1**2, 0.3**2, 0.5**2, 0.7**2, 1.0])
-    v = np.ones(2)
-    used = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dc, "fista", lambda X, nu, penalty, tol: used.append(penalty))
-        multi_label_cells.solve_relaxation.__wrapped__("digits", 0.1, 0.09)
-    assert np.sum((used[0].a * v) ** 2) == pytest.approx(0.09 * (v @ v))
 
 
 def test_attributes_of_the_digits_are_what_they_say():
@@ -70,7 +59,7 @@ def test_attributes_of_the_digits_are_what_they_say():
 
 
 def test_the_overlap_of_a_row_is_that_of_its_labels():
-    row = multi_label_cells.measure("digits", "random", 3, 0, 0.1, 0.5)
+    row = multi_label_cells.measure("digits", "random", 3, 0)
     found = multi_label_cells.labels_of("digits", "random", 3, 0)
     assert row["overlap"] == dc.metrics.label_subspace_overlap(multi_label_data.load_labeled("digits").Y, found)
     assert 0 < row["overlap"] < 3

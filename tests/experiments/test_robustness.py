@@ -28,7 +28,7 @@ def reaches(reach):
         ]
         return (t["d"] > np.array(at) * scatter[: len(t)]).astype(float)
 
-    return robustness.Reaches(committed().query("replication < 6").assign(error=error))
+    return robustness.crossings(committed().query("replication < 6").assign(error=error))
 
 
 def two_epsilons(fall=0.0, gap=1e-3):

@@ -1,6 +1,6 @@
 """Draw Table 1 from its measurements."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,48 +11,32 @@ from matplotlib.axes import Axes
 from experiments.harness.beyond import draw_intervals, panels
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 from experiments.two_class.cells import EARLY, PUBLISHED_MOST, STOPS
-from experiments.two_class.readings import MAIN, PUBLISHED, READINGS
+from experiments.two_class.readings import READINGS
 from experiments.two_class.table import (
     SAME,
     Protocol,
     by_protocol,
-    by_reading,
     fraction_wrong,
     settings,
     summary,
     telling_first,
 )
 
-GOLD, PURPLE, TEAL = "#b8860b", "#7b3294", "#1b7f7a"
-MARKERS = dict(zip(READINGS, "^osDvPX", strict=True))
-FLOOR = -16.0  # position of the mark for a reading without a figure, in % of the points
+GOLD, PURPLE = "#b8860b", "#7b3294"
+MARKS = dict(zip(READINGS, zip("^sDvP", (ACCENT, GREEN, PURPLE, GRAY, GOLD), strict=True), strict=True))
 LEGEND = (  # in columns of three
     *("sparse", "sparse, paper", "every setting", "non-sparse", "non-sparse, paper", "one cluster"),
     *("alternating", "alternating, paper", "least squares with labels", "k-means, whitened", "k-means, paper"),
 )
-COLORS = dict(zip(READINGS, (ACCENT, SECONDARY, GREEN, GOLD, PURPLE, GRAY, TEAL), strict=True))
-
-
-Line = tuple[pd.Series, str, str | None, bool]  # sparse errors by set, reading, label, whether marks are filled
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the figures with the paper's and those of each reading."""
+    """Draw the figures with the paper's, and those of its algorithm in each reading."""
     rows = telling_first(summary(table))
-    optimum, published = by_reading(table), by_protocol(table)
-    readings: list[Line] = [(optimum[r]["sparse"], r, f"{r} (main)" if r == MAIN else r, False) for r in READINGS]
-    protocols: list[Line] = [
-        (published[Protocol(r, STOPS[0], early=early)]["sparse"], r, r if early else None, not early)
-        for r in PUBLISHED
-        for early in (True, False)
-    ]
-    with panels(stem, 3, 1, 7.6, height_ratios=(3, 2, 2)) as (_, (top, middle, bottom)):
+    with panels(stem, 2, 1, 5.6, height_ratios=(3, 2)) as (_, (top, bottom)):
         draw_errors(top, rows, table)
-        draw_differences(middle, rows, readings)
-        draw_differences(bottom, rows, protocols)
-        for face, label in (("none", f"{EARLY} iterations"), ("black", f"gap {STOPS[0]:g} or {PUBLISHED_MOST}")):
-            bottom.plot([], [], "s", color="black", ms=4, mfc=face, label=label)
-        for ax, title in ((top, "(a)"), (middle, "(b) optimum"), (bottom, "(c) paper's protocol")):
+        draw_differences(bottom, rows, by_protocol(table))
+        for ax, title in ((top, "(a)"), (bottom, "(b) paper's algorithm")):
             ax.set_xticks(np.arange(len(rows)), [name.replace("_", "\n") for name in rows.index])
             ax.set_xlim(-0.5, len(rows) - 0.5)
             ax.tick_params(axis="x", length=0)
@@ -89,14 +73,16 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     ax.set(ylabel="clustering error", ylim=(-0.03, 1.05))
 
 
-def draw_differences(ax: Axes, rows: pd.DataFrame, lines: Sequence[Line]) -> None:
-    """Draw fractions of wrong points minus the paper's, side by side; a small mark at the floor if there is none."""
-    paper = rows["paper sparse"].map(fraction_wrong).to_numpy(float)
-    for shift, (errors, reading, label, filled) in zip(np.linspace(-0.38, 0.38, len(lines)), lines, strict=True):
-        more = 100 * (errors[rows.index].map(fraction_wrong).to_numpy(float) - paper)
-        place, color, marker = np.arange(len(rows)) + shift, COLORS[reading], MARKERS[reading]
-        ax.plot(place, more, marker, color=color, ms=4, mfc=color if filled else "none", label=label)
-        blank = place[np.isnan(more)]
-        ax.plot(blank, np.full(len(blank), FLOOR), marker, color=color, ms=2.5, mfc="none", alpha=0.6)
+def draw_differences(ax: Axes, rows: pd.DataFrame, figures: Mapping[Protocol, pd.DataFrame]) -> None:
+    """Draw fractions of wrong points minus the paper's, filled by its own stopping rule."""
+    paper = rows["paper sparse"].map(fraction_wrong)
+    drawn = [Protocol(reading, STOPS[0], early=early) for reading in READINGS for early in (True, False)]
+    for shift, protocol in zip(np.linspace(-0.38, 0.38, len(drawn)), drawn, strict=True):
+        more = 100 * (figures[protocol].loc[rows.index, "sparse"].map(fraction_wrong) - paper)
+        marker, color = MARKS[protocol.reading]
+        face, label = ("none", protocol.reading) if protocol.early else (color, None)
+        ax.plot(np.arange(len(rows)) + shift, more, marker, color=color, ms=4, mfc=face, label=label)
+    for face, label in (("none", f"{EARLY} iterations"), ("black", f"gap {STOPS[0]:g} or {PUBLISHED_MOST}")):
+        ax.plot([], [], "s", color="black", ms=4, mfc=face, label=label)
     ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
     ax.set(ylabel="wrong points, ours\nminus the paper's (%)")

@@ -1,4 +1,4 @@
-"""Draw the index and the selected columns over the shift, and the real pairs."""
+"""Draw the index and the selected columns over the shift, of each method."""
 
 from pathlib import Path
 
@@ -8,42 +8,29 @@ from matplotlib.axes import Axes
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_band
-from experiments.wide.cells import CURVES, KINDS, USUAL, K
+from experiments.wide.cells import CURVES, USUAL, K
 from experiments.wide.methods import OWN
 
 STYLES = {
     OWN: Style(ACCENT, "-", "o"),
     "k-means": Style(GRAY, "--", "v"),
-    "mixture": Style(GRAY, ":", "D"),
-    "first component": Style("#b8860b", "-.", "s"),
     "spectral": Style("#b8860b", ":", "P"),
     "sparse k-means": Style(SECONDARY, "-", "^"),
     "IF-PCA": Style(SECONDARY, "--", "s"),
-    "sparse component": Style(SECONDARY, ":", "X"),
     "kurtosis": Style(GREEN, "-", "<"),
     "dip": Style(GREEN, "--", ">"),
     "pursuit": Style(GREEN, "-.", "P"),
-    "convex component": Style(GREEN, ":", "*"),
 }
-DRAWN = (OWN, "k-means", "spectral", "sparse k-means", "IF-PCA", "kurtosis", "dip", "pursuit")
-THINNER = {"lines.linewidth": 0.9, "font.size": 7}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the simulated tables, and the pairs in a separate figure."""
-    draw_made(table[table["kind"] == "made"], stem)
-    pairs = table[table["kind"].isin(KINDS)]
-    if len(pairs):
-        draw_pairs(pairs, stem.with_name(f"{stem.name}_pairs"))
-
-
-def draw_made(made: pd.DataFrame, stem: Path) -> None:
     """Draw one panel per curve, and one for the selected columns, with the legend in the last place.
 
-    Titles give the noise and the number of informative columns.  The table has more methods.
+    Titles give the noise and the number of informative columns.  The table has more methods, and the real pairs.
     """
+    made = table[table["kind"] == "made"]
     narrow = made[(made["share"] == USUAL["share"]) & (made["d"] == made["d"].min())]
-    with panels(stem, 2, 4, 4.2, rc=THINNER, sharey=True) as (_, grid):
+    with panels(stem, 2, 4, 4.2, rc={"lines.linewidth": 0.9, "font.size": 7}, sharey=True) as (_, grid):
         *axes, found, last = grid.ravel()
         for ax, letter, (noise, k) in zip(axes, "abcdef", CURVES, strict=True):
             draw_curves(ax, narrow[(narrow["noise"] == noise) & (narrow["k"] == k)], "index")
@@ -60,28 +47,10 @@ def draw_made(made: pd.DataFrame, stem: Path) -> None:
 
 def draw_curves(ax: Axes, rows: pd.DataFrame, column: str) -> None:
     """Draw the mean of each method over the shift, the relaxation's with two standard errors."""
-    for method in DRAWN:
-        style = STYLES[method]
+    for method, style in STYLES.items():
         mine = rows[(rows["method"] == method) & rows[column].notna()]
         if method == OWN:
             with_band(ax, mine, "shift", column, label=method, ms=3.0, zorder=3, **style._asdict())
         elif len(mine):
             means = mine.groupby("shift")[column].mean()
             ax.plot(means.index, means, label=method, ms=2.2, lw=0.7, **style._asdict())
-
-
-def draw_pairs(pairs: pd.DataFrame, stem: Path) -> None:
-    """Draw one row per pair: the index of every method, the relaxation's as a large mark."""
-    names = {name: kind for kind in KINDS for name in pairs.loc[pairs["kind"] == kind, "name"].unique()}
-    with panels(stem, 1, 1, 0.9 + 0.2 * len(names), rc=THINNER) as (figure, ax):
-        for method, style in reversed(STYLES.items()):
-            mine = pairs[pairs["method"] == method].set_index("name")["index"]
-            if len(mine):
-                places = [list(names).index(name) for name in mine.index]
-                mark = {"marker": style.marker, "ms": 6.0 if method == OWN else 3.5, "ls": "none", "alpha": 0.8}
-                ax.plot(mine, places, color=style.color, label=method, **mark)
-        said = [name + (" (held out)" if kind == "held-out" else "") for name, kind in names.items()]
-        ax.set_yticks(range(len(names)), said)
-        ax.set(xlabel="adjusted Rand index", ylim=(len(names) - 0.5, -0.5))
-        ax.grid(axis="y", lw=0.3, color="0.9")
-        figure.legend(loc="outside upper center", ncols=6, frameon=False, columnspacing=1.2)

@@ -215,5 +215,5 @@ def test_the_smoke_grid_gives_a_table_figures_and_findings(tmp_path, capsys):
     assert run(EXPERIMENT, None, ["--grid", "smoke", "--out", str(tmp_path)]) == 0
     assert read_table(tmp_path / "wide.csv")["index"].notna().all()
     plot.draw(read_table(FIGURES / "wide.csv"), tmp_path / "committed")
-    assert {path.stem for path in tmp_path.glob("*.png")} == {"wide", "committed", "committed_pairs"}
+    assert {path.stem for path in tmp_path.glob("*.png")} == {"wide", "committed"}
     assert "Mean index with the suggested and with fixed weights" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from diffrac_cvx.plotting.canvas import Style
 from diffrac_cvx.typing import Array
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 from experiments.phase_transition.curves import draw_boundary
 from experiments.rivals.findings import LAWS, boundaries
 from experiments.theory.unique_solution import statistical_dimension
@@ -32,7 +32,7 @@ NAMES = {
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the boundaries over d for both noise laws."""
     found = boundaries(table)
-    with panels(stem, 1, 2, 3.4, rc={"lines.linewidth": 0.9}, width=0.8 * PAGE) as (figure, axes):
+    with panels(stem, 1, 2, 3.2, rc={"lines.linewidth": 0.9}) as (figure, axes):
         top = 1.6 * table["n"].max()
         for ax, (law, words), letter in zip(axes, LAWS.items(), "ab", strict=True):
             for method, style in STYLES.items():

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +10,6 @@ from rules import NOT_TESTED
 import diffrac_cvx as dc
 from experiments.phase_transition import cells as phase_cells
 from experiments.phase_transition import findings as phase_claims
-from experiments.phase_transition import plot as phase_plot
 from experiments.phase_transition.agreement import check_agreement, compare_with_oracle
 from experiments.phase_transition.uniqueness import is_only_solution, wendel
 
@@ -58,21 +56,6 @@ def test_the_oracle_sample_is_at_least_a_hundred_cells_of_the_grid_and_always_th
     assert sample == phase_cells.sample_of("full")
     keys = {tuple(c.values()) for c in phase_cells.cells_of("full")}
     assert len({tuple(c.values()) for c in sample} & keys) == len(sample)
-
-
-def test_the_grid_reaches_where_the_paper_and_its_transitions_are():
-    cells = pd.DataFrame(phase_cells.cells_of("full"))
-    assert (cells["n"] % 2 == 0).all()
-    sizes = cells.groupby(["panel", "d", "n"]).size()
-    assert (sizes >= 4).all()
-    assert (sizes.drop(["affine", phase_cells.INTERIOR]) >= 24).all()
-    affine, sparse = cells[cells["panel"] == "affine"], cells[cells["panel"] == LITERAL]
-    assert affine["d"].min() == 2
-    assert affine["d"].max() == 40
-    assert affine["n"].max() >= 500
-    assert (sparse["n"] < sparse["d"]).any()
-    for panel in (LITERAL, "4-sparse flat, 1/sqrt(n)", "4-sparse flat, 1/n", "4-sparse rotated, 1/sqrt(n)"):
-        assert cells[cells["panel"] == panel]["d"].max() >= 200
 
 
 def agreement_of(**changes: float) -> bool:
@@ -204,15 +187,3 @@ def test_the_interior_points_instances_replace_the_same_ones_of_low_rank():
 
 
 # The map
-
-
-def test_a_map_draws_the_mean_of_the_replications_in_its_cell():
-    table = pd.DataFrame({"n": [10, 10, 20, 10, 20], "d": [2, 2, 2, 4, 4], "error": [0.0, 1.0, 0.25, np.nan, 1.0]})
-    ax = plt.figure().subplots()
-    phase_plot.draw_map(ax, table, "error", plt.get_cmap("Greys"))
-    (mesh,) = ax.collections
-    np.testing.assert_array_equal(np.ma.filled(mesh.get_array(), np.nan).reshape(2, 2), [[0.5, np.nan], [0.25, 1.0]])
-    corners = mesh.get_coordinates()
-    np.testing.assert_array_equal(corners[0, :, 0], [1.0, 3.0, 5.0])
-    np.testing.assert_array_equal(corners[:, 0, 1], [5.0, 15.0, 25.0])
-    plt.close("all")

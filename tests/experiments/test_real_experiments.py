@@ -1,11 +1,8 @@
 """Figures 5 and 6, and the files of Table 1: available and excluded data sets."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import diffrac_cvx as dc
 from experiments.choice.findings import findings as choice_findings
@@ -63,22 +60,6 @@ def test_the_overlap_of_a_row_is_that_of_its_labels():
     found = multi_label_cells.labels_of("digits", "random", 3, 0)
     assert row["overlap"] == dc.metrics.label_subspace_overlap(multi_label_data.load_labeled("digits").Y, found)
     assert 0 < row["overlap"] < 3
-
-
-@pytest.mark.slow
-def test_the_figure_is_drawn_from_the_table_alone(tmp_path):
-    program = (
-        "import sys\n"
-        "from pathlib import Path\n"
-        "from experiments.harness.tables import read_table\n"
-        "from experiments.multi_label.plot import draw as draw_many\n"
-        "from experiments.two_class.plot import draw as draw_two\n"
-        "draw_many(read_table(Path('figures/multi_label.csv')), Path(sys.argv[1]) / 'm')\n"
-        "draw_two(read_table(Path('figures/two_class.csv')), Path(sys.argv[1]) / 't')\n"
-    )
-    environment = {"PATH": "/usr/bin:/bin", "DIFFRAC_DATA_HOME": str(tmp_path), "MPLCONFIGDIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=environment, check=True)
-    assert {"m.png", "m_correlations.png", "t.png"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_a_method_whose_package_is_missing_is_named_in_the_text_and_is_no_number():

@@ -3,14 +3,12 @@
 import re
 from functools import cache
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.harness import boundary as harness_boundary
 from experiments.harness import intervals
-from experiments.phase_transition.curves import draw_boundary
 from experiments.rivals import cells as rival_cells
 from experiments.rivals import findings as rival_findings
 from experiments.robustness import noise as noise_experiment
@@ -24,16 +22,6 @@ def _few_draws(monkeypatch):
 
 
 # Other methods
-
-
-def test_every_method_has_even_numbers_of_points_from_d_on_in_every_dimension():
-    cells = pd.DataFrame(rival_cells.cells_of("full"))
-    assert (cells["n"] % 2 == 0).all()
-    assert (cells["n"] >= cells["d"]).all()
-    assert cells["n"].max() <= 3600
-    dimensions = cells.groupby(["law", "method"])["d"].max()
-    assert set(dimensions.drop(("gaussian", "lattice"))) == {64}
-    assert dimensions["gaussian", "lattice"] == 32
 
 
 @pytest.mark.parametrize("law", ["gaussian", "student"])
@@ -131,14 +119,6 @@ def test_labels_that_are_never_exact_have_no_boundary_of_exact_recovery():
     assert re.fullmatch(r"4\d\d \(\d+ to \d+\)", found.loc["spectral", "n at d = 24"])
     assert found.loc["spectral", "n for an error of 0"] == "above 1148"
     assert found.loc["relaxation", "n for an error of 0"] == found.loc["relaxation", "n at d = 24"]
-
-
-def test_a_boundary_outside_the_grid_is_drawn_as_open_triangles():
-    ax = plt.figure().subplots()
-    draw_boundary(ax, found_boundaries()["gaussian", "k-means"], "k")
-    (line,) = ax.lines
-    assert (line.get_marker(), line.get_markerfacecolor(), len(line.get_xdata())) == ("^", "none", 4)
-    plt.close("all")
 
 
 # Noise

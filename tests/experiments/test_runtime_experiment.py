@@ -1,11 +1,8 @@
 """The experiments of Figures 3 and 4: their grids, their measurements, and their fits."""
 
 import time
-import tomllib
 from dataclasses import replace
-from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,40 +11,12 @@ import diffrac_cvx as dc
 from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers.reference import takes_long
 from experiments import methods
-from experiments.methods import METHODS, solve_here
+from experiments.methods import solve_here
 from experiments.robustness import cells as robustness_cells
 from experiments.runtime import cells as runtime_cells
 from experiments.runtime import findings
-from experiments.runtime import plot as runtime_plot
 
 # The grids.
-
-
-def test_every_rival_is_run_on_instances_of_low_rank():
-    table = pd.DataFrame(runtime_cells.cells_of("full"))
-    gaps = table[table["goal"] == "gap"]
-    instances = {
-        name: set(map(tuple, rows[["lam", "panel", "n", "d", "sparsity", "replication"]].to_numpy()))
-        for name, rows in gaps.groupby("method")
-    }
-    assert all(theirs <= instances["low_rank"] for theirs in instances.values())
-    assert gaps["n"].max() == 100_000
-    assert set(gaps["lam"]) == {0.0, 0.001}
-
-
-def test_without_penalty_every_instance_of_a_relative_gap_has_more_points_than_make_the_optimum_zero():
-    table = pd.DataFrame(runtime_cells.cells_of("full"))
-    plain = table[(table["goal"] == "gap") & (table["lam"] == 0.0)]
-    assert (plain["n"] > 1.5 * plain["d"] * (plain["d"] + 1) / 4).all()
-
-
-@pytest.mark.parametrize("grid", ["full", "smoke"])
-def test_every_method_needs_only_packages_of_the_environment(grid):
-    extras = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    packages = {requirement.split(">")[0] for requirement in extras["experiments"]}
-    used = {cell["method"] for cell in runtime_cells.cells_of(grid)} & set(METHODS)
-    assert "low_rank" in used
-    assert {METHODS[name].package for name in used} - {""} <= packages
 
 
 def test_without_pymanopt_its_curve_is_left_out_with_a_word(monkeypatch, capsys):
@@ -109,12 +78,6 @@ def test_an_iteration_is_timed_without_the_set_up():
     assert 0.0 < row["iteration_seconds"] < row["seconds"] / (runtime_cells.STEPS - 25)
 
 
-def test_fewer_iterations_meet_a_looser_rule_of_the_paper():
-    loose, tight = (runtime_cells.count_iterations(planted(), 0.0, epsilon) for epsilon in (2e-2, 5e-3))
-    assert loose["met"] == tight["met"] == 1
-    assert loose["iterations"] < tight["iterations"]
-
-
 # Fits.
 
 
@@ -152,24 +115,6 @@ def test_only_instances_that_both_finish_are_paired_and_the_quicker_of_a_group_c
 
 
 # The figures.
-
-
-def test_a_size_that_a_method_did_not_reach_in_all_replications_is_open_at_the_seconds_spent():
-    spent = {100: 1.0, 300: 50.0, 900: np.nan}
-    table = pd.DataFrame(
-        [
-            {"n": n, "replication": k, "seconds": seconds, "time_to_1e-2": np.nan if n > 100 and k else 1.0}
-            for n, seconds in spent.items()
-            for k in (0, 1)
-        ]
-    )
-    ax = plt.figure().subplots()
-    runtime_plot.draw_method(ax, table, "n", "low_rank")
-    drawn, stopped = ax.lines
-    assert np.isfinite(drawn.get_ydata()).tolist() == [True, False, False]
-    assert [*zip(stopped.get_xdata(), stopped.get_ydata(), strict=True)] == [(300, 50.0), (900, 60.0)]
-    assert stopped.get_markerfacecolor() == "white"
-    plt.close()
 
 
 # Figure 4.

@@ -152,15 +152,6 @@ def test_a_measured_row_is_what_the_functions_say():
     assert row["error"] == pytest.approx(dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(exact.F)))
 
 
-def test_kmeans_is_run_on_whitened_data(monkeypatch):
-    monkeypatch.setattr(cells, "RUNS", 12)
-    X, y = load_scaled("breast_cancer")
-    mixing = np.random.default_rng(0).standard_normal((X.shape[1], X.shape[1]))
-    mixed, plain = (cells.measure_runs("k-means", points, y) for points in (X @ mixing, X))
-    assert mixed["error"] == pytest.approx(plain["error"], abs=0.25)
-    assert len(mixed["runs"].split()) == 12
-
-
 def test_two_valued_columns_and_the_points_needed_are_counted():
     heart = cells.measure_facts(*load_scaled("heart"))
     assert heart["two_valued"] == 3

@@ -14,7 +14,7 @@ from experiments.harness.command import run
 from experiments.harness.findings import Verdict
 from experiments.harness.reproduction import FIGURES
 from experiments.harness.tables import read_table
-from experiments.problems import COMMON, NOISES, WideTable, draw_noise, draw_words, make_wide
+from experiments.problems import COMMON, NOISES, WideTable, draw_noise, make_wide
 from experiments.wide import cells as wide_cells
 from experiments.wide import methods, plot, sources
 from experiments.wide.experiment import EXPERIMENT
@@ -50,12 +50,6 @@ def test_columns_of_a_block_share_their_factor_and_those_of_others_do_not():
     correlations = np.corrcoef(draw_noise(20_000, 40, "blocks", np.random.default_rng(3)).T)
     np.testing.assert_allclose(correlations[:20, :20] + (1.0 - COMMON) * (1.0 - np.eye(20)), 1.0, atol=0.03)
     assert np.abs(correlations[:20, 20:]).max() < 0.03
-
-
-def test_few_words_are_in_many_texts_and_most_in_few():
-    frequencies = np.sort(draw_words(np.zeros((500, 300)), np.random.default_rng(4)).mean(axis=0))
-    assert frequencies[-1] > 0.9
-    assert np.median(frequencies) < 0.2
 
 
 # Real tables
@@ -151,16 +145,6 @@ def test_a_table_that_cannot_be_had_is_named_and_the_others_are_measured(unreach
     assert set(cells.loc[cells["kind"] == "design", "name"]) == {name for name in sources.PAIRS if name[:4] == "Khan"}
     assert not (cells["kind"] == "held-out").any()
     assert "Reuters is excluded: it could not be downloaded" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("grid", ["full", "smoke"])
-def test_a_grid_has_no_cell_twice_and_all_draws_of_each_for_every_method(unreachable, grid):
-    cells = pd.DataFrame(wide_cells.cells_of(grid))
-    assert not cells.duplicated().any()
-    made = cells[cells["kind"] == "made"]
-    sizes = made.groupby([*wide_cells.USUAL]).size()
-    assert sizes.nunique() == 1
-    assert sizes.iloc[0] == len(METHODS) * (wide_cells.DRAWS if grid == "full" else 2)
 
 
 def test_columns_are_judged_by_those_that_carry_the_groups_and_the_best_by_the_labels_is_that_of_all_settings():

@@ -1,17 +1,10 @@
 """The experiment on few labels: its methods and replications, and rules that can fail."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.few_labels import cells, findings, methods
-from experiments.few_labels.experiment import EXPERIMENT
-from experiments.harness import intervals
-from experiments.harness.command import run
-from experiments.harness.reproduction import format_found
-from experiments.harness.tables import read_table
 
 
 def apart(seed=0, n=60):
@@ -47,36 +40,6 @@ def test_a_draw_shows_so_many_labels_and_both_classes_and_depends_on_its_cell_al
     for few in (first, other):
         assert np.sum(few == 0) == np.sum(few == 1) == known // 2
         np.testing.assert_array_equal(few[few >= 0], y[few >= 0])
-
-
-def test_the_grids_have_no_cell_twice_and_leave_points_to_be_judged(monkeypatch):
-    monkeypatch.setattr(cells, "SETS", {"design": ("heart", "wine 1 or 2"), "held-out": ()})
-    for grid in ("full", "smoke"):
-        listed = cells.cells_of(grid)
-        assert len({tuple(sorted(cell.items())) for cell in listed}) == len(listed) > 0
-    full = pd.DataFrame(cells.cells_of("full"))
-    assert full.groupby(["name", "known"]).size().eq(cells.REPLICATIONS).all()
-    for name, known in full.groupby("name")["known"].max().items():
-        assert np.bincount(cells.read_table(name)[1]).min() >= known / 2 / cells.MOST_KNOWN
-    X, y = cells.read_table("diabetes")
-    assert len(X) == len(y) == cells.MOST_POINTS, "a large set is a sample"
-    np.testing.assert_allclose(X.std(axis=0), 1.0)
-
-
-@pytest.mark.slow
-def test_the_smoke_grid_gives_a_table_a_figure_and_claims(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(intervals, "DRAWS", 20)
-    table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
-    (tmp_path / "out").mkdir()
-    table.to_csv(tmp_path / "out" / "few_labels.csv", index=False)
-    assert run(EXPERIMENT, "", ["--grid", "smoke", "--draw-only", "--out", str(tmp_path / "out")]) == 0
-    assert (tmp_path / "out" / "few_labels.png").stat().st_size > 10_000
-    found = findings.findings(read_table(tmp_path / "out" / "few_labels.csv"))
-    texts = [format_found(one) for one in found]
-    assert all(re.search(r"\d", text) and "nan" not in text for text in texts)
-    assert (table["lower"] <= table["upper"]).all()
-    assert (table["relaxation"] > 0.8).all()
 
 
 # The tables

@@ -34,13 +34,6 @@ def test_without_the_stand_in_the_correlations_are_those_of_the_first_set_that_i
     assert "corel5k is excluded" in capsys.readouterr().out
 
 
-def test_the_heatmap_is_ordered_by_sums_of_squares():
-    names, matrix = multi_label_claims.correlation_matrix(MULTI_LABEL)
-    assert matrix.shape == (30, 80) == (30, len(names))
-    for axis in (0, 1):
-        assert np.all(np.diff(np.sum(matrix**2, axis=axis)) <= 1e-12)
-
-
 def test_a_set_without_correlations_has_its_traces_alone():
     (only,) = multi_label_claims.findings(MULTI_LABEL[MULTI_LABEL["data_set"] == "digits"])
     assert list(only.verdicts) == ["fig5-trace"]
@@ -53,13 +46,6 @@ def test_attributes_of_the_digits_are_what_they_say():
     number = load_digits().target
     even = digits.Y[:, digits.names.index("even")]
     np.testing.assert_array_equal(even > 0, number % 2 == 0)
-
-
-def test_the_overlap_of_a_row_is_that_of_its_labels():
-    row = multi_label_cells.measure("digits", "random", 3, 0)
-    found = multi_label_cells.labels_of("digits", "random", 3, 0)
-    assert row["overlap"] == dc.metrics.label_subspace_overlap(multi_label_data.load_labeled("digits").Y, found)
-    assert 0 < row["overlap"] < 3
 
 
 def test_a_method_whose_package_is_missing_is_named_in_the_text_and_is_no_number():

@@ -7,18 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.harness import boundary as harness_boundary
-from experiments.harness import intervals
 from experiments.rivals import cells as rival_cells
 from experiments.rivals import findings as rival_findings
 from experiments.robustness import noise as noise_experiment
 
-
-@pytest.fixture(autouse=True)
-def _few_draws(monkeypatch):
-    """Use few bootstrap samples: these tests check messages, not the width of intervals."""
-    for module in (harness_boundary, intervals):
-        monkeypatch.setattr(module, "DRAWS", 20)
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 # Other methods

@@ -9,15 +9,10 @@ import rdata
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets.real import checksum
-from experiments.harness import intervals
-from experiments.harness.command import run
 from experiments.harness.findings import Verdict
-from experiments.harness.reproduction import FIGURES
-from experiments.harness.tables import read_table
-from experiments.problems import COMMON, NOISES, WideTable, draw_noise, make_wide
+from experiments.problems import NOISES, WideTable, draw_noise, make_wide
 from experiments.wide import cells as wide_cells
-from experiments.wide import methods, plot, sources
-from experiments.wide.experiment import EXPERIMENT
+from experiments.wide import methods, sources
 from experiments.wide.findings import COLUMNS, RULES, SUGGESTED, findings
 from experiments.wide.methods import METHODS, RELAXATIONS, Found, Method
 
@@ -44,12 +39,6 @@ def test_tables_of_another_shift_have_the_same_groups_informative_columns_and_no
     np.testing.assert_array_equal(weak.X[:, same], strong.X[:, same])
     other = wide_cells.table_of(4, **{**wide_cells.USUAL, "d": 200})
     assert np.any(other.y != weak.y)
-
-
-def test_columns_of_a_block_share_their_factor_and_those_of_others_do_not():
-    correlations = np.corrcoef(draw_noise(20_000, 40, "blocks", np.random.default_rng(3)).T)
-    np.testing.assert_allclose(correlations[:20, :20] + (1.0 - COMMON) * (1.0 - np.eye(20)), 1.0, atol=0.03)
-    assert np.abs(correlations[:20, 20:]).max() < 0.03
 
 
 # Real tables
@@ -178,8 +167,7 @@ def test_every_method_finds_groups_that_are_far_apart(method, monkeypatch):
 
 
 @pytest.mark.parametrize(("ours", "theirs", "verdict"), [(0.9, 0.0, Verdict.AGREES), (0.1, 0.9, Verdict.DIFFERS)])
-def test_findings_follow_from_what_the_relaxation_and_the_rivals_find(ours, theirs, verdict, monkeypatch):
-    monkeypatch.setattr(intervals, "DRAWS", 20)
+def test_findings_follow_from_what_the_relaxation_and_the_rivals_find(ours, theirs, verdict, few_draws):
     pairs = [{"kind": kind, "name": name} for kind, names in wide_cells.KINDS.items() for name in names[:3]]
     settings = [made for made in wide_cells.MADE if made["k"] == wide_cells.K]
     cells = wide_cells.made_cells(settings, 2) + [{**pair, "method": method} for pair in pairs for method in METHODS]
@@ -192,12 +180,3 @@ def test_findings_follow_from_what_the_relaxation_and_the_rivals_find(ours, thei
     assert set(verdicts) == {rule.statement for rule in RULES}
     others = {SUGGESTED.statement, COLUMNS.statement} if verdict is Verdict.DIFFERS else set()
     assert {name for name, said in verdicts.items() if said is verdict} == set(verdicts) - others
-
-
-@pytest.mark.slow
-def test_the_smoke_grid_gives_a_table_figures_and_findings(tmp_path, capsys):
-    assert run(EXPERIMENT, None, ["--grid", "smoke", "--out", str(tmp_path)]) == 0
-    assert read_table(tmp_path / "wide.csv")["index"].notna().all()
-    plot.draw(read_table(FIGURES / "wide.csv"), tmp_path / "committed")
-    assert {path.stem for path in tmp_path.glob("*.png")} == {"wide", "committed"}
-    assert "Mean index with the suggested and with fixed weights" in capsys.readouterr().out

@@ -96,16 +96,6 @@ def test_the_suggested_weight_is_near_the_best_ratio_of_the_law(n, d, k, shift):
     assert ratio(10 * suggested_lam(n, d, law.RIDGE)) > 1.2 * best
 
 
-def test_a_wide_table_is_standardized_and_its_shifts_are_in_its_first_columns():
-    X, y = cells.make_wide(2000, 30, 4, 1.0, 0.5, np.random.default_rng(0))
-    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose((X**2).mean(axis=0), 1.0)
-    assert y.sum() == 0
-    m = np.abs(X.T @ y / len(y))
-    np.testing.assert_allclose(m[:4] ** 2, law.group_share(1.0), atol=0.06)
-    assert m[4:].max() < 0.1
-
-
 # The findings on constructed tables
 
 
@@ -130,8 +120,3 @@ def test_a_v_with_less_along_the_labels_than_the_theorem_allows_is_counted():
     assert findings.INEQUALITY(findings.inequality(made(1.0, 0.5))) is AGREES
     assert findings.inequality(made(1.0, 0.5, along=0.4))["less"][0] == 40
     assert findings.INEQUALITY(findings.inequality(made(1.0, 0.5, found=2.0))) is NOT_TESTED
-
-
-def test_the_error_of_the_formula_is_relative():
-    noise = pd.DataFrame({"kappa": np.full(20, 0.2), "kappa_formula": 0.2 * np.linspace(0.85, 1.05, 20)})
-    assert findings.noise_formula(noise)["largest error"][0] == pytest.approx(0.15)

@@ -37,13 +37,17 @@ def measure(kind: str, name: str) -> Row:
     """Cluster one set by all methods, and compare with its labels."""
     found = KINDS[kind][name]()
     Z = standardize_columns(found.X)
+    limits = {"tol": 1e-3, "time_limit": SECONDS / 8}
+    fixed = {
+        column_of(*pair): dc.DiffracClustering(ridge=pair[0], lam=pair[1], **limits) for pair in (NO_PENALTY, *FIXED)
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
             "n": len(Z),
             "d": Z.shape[1],
             **{method: score(found, label(Z)) for method, label in OTHERS.items()},
-            **measure_fixed(found, Z),
+            **{column: score(found, model.fit(Z).labels_) for column, model in fixed.items()},
             **measure_choices(found, Z),
         }
 
@@ -70,15 +74,6 @@ def measure_choices(found: Labeled, Z: Array) -> Row:
         "settings": len(scores),
         "no_answer": int((~usable).sum()),
     }
-
-
-def measure_fixed(found: Labeled, Z: Array) -> Row:
-    """Return the index of fixed weights."""
-    limits = {"tol": 1e-3, "time_limit": SECONDS / 8}
-    models = {
-        column_of(*pair): dc.DiffracClustering(ridge=pair[0], lam=pair[1], **limits) for pair in (NO_PENALTY, *FIXED)
-    }
-    return {column: score(found, model.fit(Z).labels_) for column, model in models.items()}
 
 
 def column_of(ridge: float, lam: float) -> str:

@@ -24,6 +24,7 @@ def findings(rows: pd.DataFrame) -> list[Finding]:
     planted, single = (rows[rows["place"] == place] for place in PLACES)
     many, few = planted[planted["shift"] == SHIFT], planted[planted["n"] == AT]
     both = ["groups", "l1"]
+    wrong = [chosen(here, "exact") for _, here in of_method(many, "wrong groups").groupby("n")]
     recovery = {
         "groups found": lambda part: summary(part, "exact"),
         "at the best weight of each table": somewhere,
@@ -50,7 +51,7 @@ def findings(rows: pd.DataFrame) -> list[Finding]:
             "Mean differences on the same tables, all n: index of the labels, and selected columns in both sets over "
             "those in either",
             differences(many, single),
-            comment=f"Exact recovery with wrong groups: {exact_of(of_method(many, 'wrong groups'))!s}.",
+            comment=f"Exact recovery with wrong groups: {proportion_of(np.concatenate(wrong))!s}.",
         ),
         Finding(
             "One planted column in every group, for which feature groups are the wrong model",
@@ -81,11 +82,6 @@ def differences(many: pd.DataFrame, single: pd.DataFrame) -> pd.DataFrame:
         for name, which in found.items()
     }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("penalties")
-
-
-def exact_of(rows: pd.DataFrame) -> Interval:
-    """Return the proportion of tables with exact recovery, the weight chosen for each n."""
-    return proportion_of(np.concatenate([chosen(here, "exact") for _, here in rows.groupby("n")]))
 
 
 def at_weights(rows: pd.DataFrame, measure: str) -> Array:

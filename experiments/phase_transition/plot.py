@@ -43,7 +43,9 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             draw_fit(ax, found, ACCENT)
             draw_theory(ax, name)
             if letter == "c":
-                draw_interior(ax, by_interior_point(with_recovery(table)))
+                inner = find_boundary(by_interior_point(with_recovery(table)), "recovered")
+                draw_boundary(ax, inner, GREEN, "s", ms=2.0)
+                ax.text(0.04, 0.92, "interior point", transform=ax.transAxes, color=GREEN, fontsize=6.5)
             ax.set_title(f"({letter}) {title}", fontsize=7.5)
             say_exponent(ax, found)
         for letter in "abcdefg":
@@ -94,12 +96,6 @@ def draw_theory(ax: Axes, name: str) -> None:
         d = np.geomspace(4, 256, 50)
         ax.plot(d, wendel(d), "--", color=SECONDARY, zorder=3.5)
         ax.text(0.04, 0.92, "$(d + 1)/2$", transform=ax.transAxes, color=SECONDARY, fontsize=6.5)
-
-
-def draw_interior(ax: Axes, table: pd.DataFrame) -> None:
-    """Draw the boundary of the error of the interior-point solutions."""
-    draw_boundary(ax, find_boundary(table, "recovered"), GREEN, "s", ms=2.0)
-    ax.text(0.04, 0.92, "interior point", transform=ax.transAxes, color=GREEN, fontsize=6.5)
 
 
 def say_exponent(ax: Axes, found: Boundary) -> None:

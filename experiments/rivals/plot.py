@@ -4,10 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
-from diffrac_cvx.typing import Array
 from experiments.harness.beyond import panels
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 from experiments.phase_transition.curves import draw_boundary
@@ -39,7 +37,10 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                 if (law, method) in found:
                     line = {"ls": style.linestyle, "lw": 0.9, "label": NAMES.get(method, method)}
                     draw_boundary(ax, found[law, method], style.color, style.marker, c=style.color, **line)
-            draw_laws(ax, np.geomspace(table["d"].min(), table["d"].max(), 50))
+            d = np.geomspace(table["d"].min(), table["d"].max(), 50)
+            theory = {"$d + d(d-1)/4$": ("--", statistical_dimension(d)), "$d + 1$": (":", d + 1)}
+            for label, (dashes, n) in theory.items():
+                ax.plot(d, n, color=GRAY, ls=dashes, lw=1.6, alpha=0.7, zorder=0, label=label)
             ax.set(xscale="log", yscale="log", ylim=(2.5, top), title=f"({letter}) {words}")
             ax.set(xlabel="dimension $d$")
             ticks = sorted(set(table["d"]))[::2]
@@ -49,9 +50,3 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         axes[1].tick_params(labelleft=False)
         lines, labels = axes[0].get_legend_handles_labels()
         figure.legend(lines, labels, loc="outside upper center", ncols=4, frameon=False, handlelength=2.6)
-
-
-def draw_laws(ax: Axes, d: Array) -> None:
-    """Draw the theoretical curves."""
-    ax.plot(d, statistical_dimension(d), color=GRAY, ls="--", lw=1.6, alpha=0.6, zorder=0, label="$d + d(d-1)/4$")
-    ax.plot(d, d + 1, color=GRAY, ls=":", lw=1.6, alpha=0.8, zorder=0, label="$d + 1$")

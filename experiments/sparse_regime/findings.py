@@ -100,15 +100,10 @@ def growth(found: Found) -> pd.DataFrame:
         for l in (l for l in PENALIZED if l in found[rule]):
             fit = fit_power(found[rule][l], FROM_D)
             records[words, f"d, l = {l}"] = {"exponent": fit.exponent, "boundaries": fit.dimensions}
-        in_l = growth_in_sparsity(found[rule], widest_dimension(found[rule]))
+        common = set.intersection(*(set(boundary.d[boundary.inside]) for boundary in found[rule].values()))
+        in_l = growth_in_sparsity(found[rule], max(common, default=np.nan))
         records[words, IN_L] = {"exponent": in_l, "boundaries": len(found[rule])}
     return pd.DataFrame.from_dict(records, orient="index").rename_axis(["weight", "power of"])
-
-
-def widest_dimension(found: Mapping[int, Boundary]) -> float:
-    """Return the largest d at which all sparsities have a boundary; NaN if there is none."""
-    dimensions = [set(b.d[b.inside]) for b in found.values()]
-    return float(max(set.intersection(*dimensions), default=np.nan)) if dimensions else float("nan")
 
 
 def over_theory(found: Found) -> pd.DataFrame:

@@ -57,6 +57,7 @@ def pair_cells() -> list[Cell]:
 
 
 KINDS = {"design": DESIGN, "held-out": HELD_OUT}
+read_once = cache(lambda name: PAIRS[name]())
 
 
 def measure(kind: str, method: str, **where: Any) -> Row:
@@ -64,12 +65,6 @@ def measure(kind: str, method: str, **where: Any) -> Row:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return judge_method(METHODS[method], table_of(**where) if kind == "made" else read_once(**where))
-
-
-@cache
-def read_once(name: str) -> WideTable:
-    """Return a pair, cached in the process."""
-    return PAIRS[name]()
 
 
 def table_of(replication: int, *, n: int, d: int, k: int, noise: str, share: float, shift: float) -> WideTable:

@@ -49,7 +49,7 @@ def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Foun
 
     The selected columns are those whose V_jj is not small compared with the largest.
     """
-    lam = suggested_lam(*X.shape, RIDGE) if lam is None else lam
+    lam = suggested_lam(len(X), X.shape[1], RIDGE) if lam is None else lam
     result = dc.low_rank(X, lam=lam, ridge=RIDGE, tol=GOAL * lam, time_limit=SECONDS, callback=is_narrow)
     used = result.features(rtol=ALIVE)
     return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)

@@ -70,8 +70,8 @@ def test_both_parts_of_khans_table_are_one_and_a_file_that_is_not_the_known_one_
     x = {"xtrain": b"a,b\n1,2\n3,4\n", "xtest": b"a,b\n5,6\n", "ytrain": b"x\n1\n4\n", "ytest": b"x\n2\n"}
     packed(sources.ISLP, {f"ISLP/data/Khan_{part}.csv": text for part, text in x.items()})
     found = sources.read_khan.__wrapped__()
-    np.testing.assert_array_equal(found.X, [[1, 2], [3, 4], [5, 6]])
-    assert list(found.classes) == ["BL", "RMS", "EWS"]
+    np.testing.assert_array_equal(found[0], [[1, 2], [3, 4], [5, 6]])
+    assert list(found[1]) == ["BL", "RMS", "EWS"]
     monkeypatch.setitem(sources.KNOWN, "ISLP/data/Khan_ytest.csv", "0")
     with pytest.raises(dc.errors.DataError, match=r"Khan_ytest.csv .* is not the known file: islp 0\.6\.0 is needed"):
         sources.read_khan.__wrapped__()
@@ -85,15 +85,15 @@ def test_words_of_two_texts_are_columns_and_those_of_one_are_not(packed, tmp_pat
         written[f"{sources.R_LIBRARY}/tm/data/{topic}.rda"] = (tmp_path / "made.rda").read_bytes()
     packed(sources.TM, written)
     found = sources.read_reuters.__wrapped__()
-    np.testing.assert_array_equal(found.X, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])  # bank, sells
-    assert list(found.classes) == ["acq", "acq", "crude"]
+    np.testing.assert_array_equal(found[0], [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])  # bank, sells
+    assert list(found[1]) == ["acq", "acq", "crude"]
 
 
 def test_a_pair_has_its_rows_alone_and_the_columns_of_largest_variance_among_them(monkeypatch):
     X = np.random.default_rng(5).standard_normal((30, 6)) * np.array([1, 5, 1, 4, 3, 0])
     X[20:] *= 100.0
     classes = np.repeat(["one", "two", "three"], 10)
-    monkeypatch.setitem(sources.SOURCES, "made", sources.Source(lambda: sources.Labeled(X, classes), ("one", "two")))
+    monkeypatch.setitem(sources.SOURCES, "made", sources.Source(lambda: (X, classes), ("one", "two")))
     monkeypatch.setattr(sources, "MOST_COLUMNS", 3)
     table = sources.read_pair("made", "one", "two")
     expected = X[:20, [1, 3, 4]]
@@ -107,7 +107,7 @@ def test_a_pair_has_its_rows_alone_and_the_columns_of_largest_variance_among_the
 @pytest.mark.parametrize("name", sources.SOURCES)
 def test_the_classes_of_a_downloaded_table_are_all_those_of_eight_rows(name):
     try:
-        classes = sources.SOURCES[name].read().classes
+        _, classes = sources.SOURCES[name].read()
     except dc.errors.DataError as error:
         pytest.skip(str(error))
     names, sizes = np.unique(classes, return_counts=True)

@@ -79,13 +79,9 @@ def measure(kind: str, name: str, known: int, replication: int) -> Row:
     start = time.process_time()
     model = dc.DiffracClassifier().fit(X, few)
     seconds = time.process_time() - start
-    found = {
-        "relaxation": model.transduction_,
-        "of equal weights": dc.DiffracClassifier(labeled_weight=0.0).fit(X, few).transduction_,
-    }
-    found |= {method: classify(method, X, few) for method in RIVALS}
+    found = {"relaxation": model.transduction_, **{method: classify(method, X, few) for method in RIVALS}}
     return {
-        "points": len(X), "columns": X.shape[1], "seconds": seconds, "share": model.labeled_weight_,
+        "points": len(X), "columns": X.shape[1], "seconds": seconds,
         "lower": model.lower_bound_, "upper": model.upper_bound_, "label gap": model.label_gap_,
         **{method: float(np.mean((classes == y)[hidden])) for method, classes in found.items()},
     }  # fmt: skip

@@ -40,14 +40,7 @@ BEST = Rule(
     lambda t: over_second(t).value > 0.0,
     tested=lambda t: len(t) > 0 and t["sets"].iloc[0] >= LEAST,
 )
-WEIGHTS = Rule(
-    "the weight of the labelled points chosen by cross-validation improves on equal weights",
-    f"agrees if the interval over sets is above 0, in part if the mean is; not tested with fewer than {LEAST} sets",
-    lambda t: t["mean gain"].iloc[0].low > 0.0,
-    lambda t: t["mean gain"].iloc[0].value > 0.0,
-    tested=lambda t: t["sets"].iloc[0] >= LEAST,
-)
-RULES = (TARGET, BEST, WEIGHTS)
+RULES = (TARGET, BEST)
 
 
 def wins(table: pd.DataFrame) -> float:
@@ -62,7 +55,7 @@ def over_second(table: pd.DataFrame) -> Interval:
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
-    """Return the gains over ridge regression, all methods, the choice of the weight, and proofs."""
+    """Return the gains over ridge regression, all methods, and proofs."""
     return [
         Finding(
             "Gain in accuracy over ridge regression on the same labels, balanced over the classes; better and worse by "
@@ -74,11 +67,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             f"Mean accuracy over the held-out sets, {JUDGED} labels, and gain of the relaxation",
             all_methods(table),
             [BEST],
-        ),
-        Finding(
-            f"Gain from choosing the weight of the labelled points, held-out sets, {JUDGED} labels",
-            chosen_weight(table),
-            [WEIGHTS],
         ),
         Finding(
             "Median certified optimality gap of its labels in Eq. (9), among labels that agree with the known ones",
@@ -142,16 +130,3 @@ def all_methods(table: pd.DataFrame) -> pd.DataFrame:
         for method, found in over.items()
     }
     return pd.DataFrame.from_dict(entries, orient="index").rename_axis("method")
-
-
-def chosen_weight(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the gain over equal weights, and how often a large weight is chosen."""
-    found = gains(table, JUDGED, HELD_OUT, over="of equal weights")
-    rows = table[(table["known"] == JUDGED) & (table["kind"] == HELD_OUT)]
-    return one_row(
-        sets=len(found),
-        mean_gain=mean_gain(found),
-        smallest=found["value"].min(),
-        largest=found["value"].max(),
-        large_weight_chosen=(rows["share"] > 0.0).mean(),
-    )

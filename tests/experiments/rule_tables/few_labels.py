@@ -3,7 +3,7 @@
 import pandas as pd
 from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, frame, within
 
-from experiments.few_labels.findings import BEST, TARGET, WEIGHTS
+from experiments.few_labels.findings import BEST, TARGET
 
 ABOVE, POSITIVE, BELOW = within(0.01, 0.03), within(-0.01, 0.03), within(-0.03, 0.01)
 
@@ -26,11 +26,5 @@ TABLES = {
     BEST.statement: [
         (methods(ABOVE), AGREES), (methods(POSITIVE), PARTLY), (methods(BELOW), DIFFERS),
         (methods(ABOVE, 9), NOT_TESTED),
-    ],
-    WEIGHTS.statement: [
-        (frame(**{"sets": sets, "mean gain": gain}), verdict)
-        for sets, gain, verdict in (
-            (10, ABOVE, AGREES), (10, POSITIVE, PARTLY), (10, BELOW, DIFFERS), (3, ABOVE, NOT_TESTED),
-        )
     ],
 }  # fmt: skip

@@ -117,25 +117,6 @@ def test_the_classes_of_a_downloaded_table_are_all_those_of_eight_rows(name):
 # Cells
 
 
-@pytest.fixture
-def unreachable(monkeypatch):
-    """All tables except one can be read."""
-
-    def refuse():
-        raise dc.errors.DataError("it could not be downloaded")
-
-    for name, source in sources.SOURCES.items():
-        read = (lambda: None) if name == "Khan" else refuse
-        monkeypatch.setitem(sources.SOURCES, name, source._replace(read=read))
-
-
-def test_a_table_that_cannot_be_had_is_named_and_the_others_are_measured(unreachable, capsys):
-    cells = pd.DataFrame(wide_cells.cells_of("full"))
-    assert set(cells.loc[cells["kind"] == "design", "name"]) == {name for name in sources.PAIRS if name[:4] == "Khan"}
-    assert not (cells["kind"] == "held-out").any()
-    assert "Reuters is excluded: it could not be downloaded" in capsys.readouterr().out
-
-
 def test_columns_are_judged_by_those_that_carry_the_groups_and_the_best_by_the_labels_is_that_of_all_settings():
     table = WideTable(np.zeros((4, 6)), np.array([0, 0, 1, 1]), np.array([1, 4]))
     judged = wide_cells.judge_columns(Found(table.y, np.array([4, 0, 1, 2])), table)

@@ -80,7 +80,6 @@ warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasA
 
 PUBLIC = "rounding metrics datasets baselines paths plotting registry relaxations solvers"
 SPACES = ("", *(f"{name}." for name in PUBLIC.split()))
-FILES_AS_PAGES = {"../figures/two_class.md": "two_class.rst"}  # links of reproduction.md, which is read in two places
 
 
 def short_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element) -> nodes.Node | None:
@@ -95,13 +94,6 @@ def short_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: 
     return None
 
 
-def rewrite_links(app: Sphinx, page: str, source: list[str]) -> None:
-    """Let links to files that are pages here lead to these pages."""
-    if page == "reproduction":
-        for file, here in FILES_AS_PAGES.items():
-            source[0] = source[0].replace(f"]({file})", f"]({here})")
-
-
 def skip(app: Sphinx, kind: str, name: str, found: Any, skipped: bool, options: Any) -> bool | None:
     """Leave out what other packages' classes bring along, and fields, which the docstring of the class describes."""
     if kind == "module":
@@ -114,6 +106,5 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Write the tables that come from the package, and connect the above."""
     generated.write(HERE / "auto")
     app.connect("missing-reference", short_name)
-    app.connect("source-read", rewrite_links)
     app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": False}

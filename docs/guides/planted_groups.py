@@ -46,8 +46,6 @@ direction, and says when the penalty finds the groups that carry the labels and 
 # every weight:* then M is a multiple of I, zero between groups, and the sufficient condition holds. With orthogonal columns of two
 # values no weight keeps anything, for l1 as for groups. With few points the blocks of M have noise of norm about
 # :math:`(2 p / (d n))^{1/2}` beside :math:`1 / ((s - 1)\, d)`, so that :math:`n \gg 2 p d\, (s - 1)^2` is needed.
-#
-# :doc:`/beyond` compares these values with measured ones.
 
 # %%
 # With a ridge

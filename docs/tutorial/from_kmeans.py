@@ -141,7 +141,7 @@ for lam in (0.0, 0.001, 0.003, 0.01, 0.03):
 # At :math:`\lambda = 0` the value is 0 and nothing is found. A penalty that is too strong is no better: the solution is far
 # from rank one, with two eigenvalues of Y that are almost equal. The label gap, which uses no true labels, is small only for the
 # good settings here. As a selection rule it is of limited use: on the nine real sets of Table 1 it
-# comes close to the choice by true labels on some and not on others (:doc:`/two_class`).
+# comes close to the choice by true labels on some and not on others (:doc:`/reproduction`).
 #
 # The same as an estimator
 # ------------------------

@@ -14,12 +14,11 @@ import diffrac_cvx as dc
 from diffrac_cvx.estimators.choice import SELECTION_CRITERIA, rank
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
-from experiments.choice.sets import DESIGN, HELD_OUT, MADE, Labeled, read_set
+from experiments.choice.sets import KINDS, Labeled
 from experiments.harness.sweep import Cell, Row, cross
 
 FIXED = tuple((ridge, lam) for ridge in (0.1, 0.3, 0.5, 1.0) for lam in (0.0, 0.01))
 NO_PENALTY = (0.0, 0.0)
-REPLICATIONS = 5  # of the simulated sets
 RESAMPLES = 10
 WIDE, FEWER = 100, 2  # features from which on only so few half-samples are used
 SECONDS = 240.0  # limit for the grid on one set
@@ -29,27 +28,26 @@ SETTINGS = {"rule": "gain over the default weights", "resamples": RESAMPLES, "se
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid; the smoke grid downloads nothing."""
-    if grid == "full":
-        real = cross(kind=["design"], name=DESIGN, replication=[0]) + cross(
-            kind=["held-out"], name=HELD_OUT, replication=[0]
-        )
-        return real + cross(kind=["made"], name=MADE, replication=range(REPLICATIONS))
-    return cross(kind=["design"], name=["iris 1 or 2"], replication=[0]) + cross(
-        kind=["made"], name=["blobs", "circles"], replication=[0]
-    )
+    if grid == "smoke":
+        return cross(kind=["design"], name=["iris 0 or 1", "iris 1 or 2"])
+    return [{"kind": kind, "name": name} for kind, sets in KINDS.items() for name in sets]
 
 
-def measure(kind: str, name: str, replication: int) -> Row:
+def measure(kind: str, name: str) -> Row:
     """Cluster one set by all methods, and compare with its labels."""
-    found = read_set(kind, name, replication)
+    found = KINDS[kind][name]()
     Z = standardize_columns(found.X)
+    limits = {"tol": 1e-3, "time_limit": SECONDS / 8}
+    fixed = {
+        column_of(*pair): dc.DiffracClustering(ridge=pair[0], lam=pair[1], **limits) for pair in (NO_PENALTY, *FIXED)
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
             "n": len(Z),
             "d": Z.shape[1],
             **{method: score(found, label(Z)) for method, label in OTHERS.items()},
-            **measure_fixed(found, Z),
+            **{column: score(found, model.fit(Z).labels_) for column, model in fixed.items()},
             **measure_choices(found, Z),
         }
 
@@ -76,15 +74,6 @@ def measure_choices(found: Labeled, Z: Array) -> Row:
         "settings": len(scores),
         "no_answer": int((~usable).sum()),
     }
-
-
-def measure_fixed(found: Labeled, Z: Array) -> Row:
-    """Return the index of fixed weights."""
-    limits = {"tol": 1e-3, "time_limit": SECONDS / 8}
-    models = {
-        column_of(*pair): dc.DiffracClustering(ridge=pair[0], lam=pair[1], **limits) for pair in (NO_PENALTY, *FIXED)
-    }
-    return {column: score(found, model.fit(Z).labels_) for column, model in models.items()}
 
 
 def column_of(ridge: float, lam: float) -> str:

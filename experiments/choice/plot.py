@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GREEN, SECONDARY
+from experiments.harness.style import ACCENT, SECONDARY
 
-KINDS = {"design": (SECONDARY, "o"), "held-out": (ACCENT, "^"), "made": (GREEN, "s")}
+KINDS = {"design": (SECONDARY, "o"), "held-out": (ACCENT, "^")}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -24,6 +24,6 @@ def draw_points(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
     """Draw the adjusted Rand index of the choice against that of another method, with the diagonal."""
     ax.plot([-0.15, 1.0], [-0.15, 1.0], color="0.7", lw=0.8, zorder=0)
     for kind, (color, marker) in KINDS.items():
-        part = table[table["kind"] == kind].groupby("name")[[column, "choice"]].mean()
+        part = table[table["kind"] == kind]
         ax.plot(part[column], part["choice"], marker, color=color, ms=4.5, alpha=0.8, label=f"{kind} sets")
     ax.set(xlabel=label, xlim=(-0.15, 1.05), ylim=(-0.15, 1.05), aspect="equal")

@@ -12,7 +12,7 @@ from diffrac_cvx.typing import Array
 from experiments.choice.sets import DESIGN, HELD_OUT
 from experiments.data.loading import keep_loadable
 from experiments.few_labels.methods import RIVALS, Labels, classify
-from experiments.harness.sweep import Cell, Row, cross
+from experiments.harness.sweep import Cell, Row
 
 LOAD = {**DESIGN, **HELD_OUT}
 LATER = tuple(HELD_OUT)
@@ -24,8 +24,6 @@ SETS = {  # the parameters to choose, and how, were decided on the first group
     "held-out": LATER[1::2],
 }  # fmt: skip
 KNOWN: tuple[int, ...] = (2, 6, 20, 60)
-AT_RANDOM = (20,)  # numbers of labels that are also drawn at random
-DRAWS = ("balanced", "random")
 REPLICATIONS = 20
 MOST_POINTS = 400
 MOST_KNOWN = 0.6  # largest fraction of a class with known labels; no cell above it
@@ -41,11 +39,12 @@ def cells_of(grid: str) -> list[Cell]:
         loadable = {kind: keep_loadable(names, lambda name: LOAD[name]()) for kind, names in SETS.items()}
         sets = [(kind, name) for kind, names in loadable.items() for name in names]
         known, replications = KNOWN, range(REPLICATIONS)
-    fitting = [(kind, name, m) for kind, name in sets for m in known if m / 2 <= MOST_KNOWN * smallest(name)]
     return [
-        {"kind": kind, "name": name, "known": m, **cell}
-        for kind, name, m in fitting
-        for cell in cross(draw=DRAWS if m in AT_RANDOM else DRAWS[:1], replication=replications)
+        {"kind": kind, "name": name, "known": m, "replication": replication}
+        for kind, name in sets
+        for m in known
+        if m / 2 <= MOST_KNOWN * smallest(name)
+        for replication in replications
     ]
 
 
@@ -65,33 +64,24 @@ def read_table(name: str) -> tuple[Array, Labels]:
     return (X - X.mean(axis=0)) / X.std(axis=0), y
 
 
-def draw_labels(y: Labels, known: int, draw: str, replication: int) -> Labels:
-    """Return classes with the given number known and -1 elsewhere: balanced, or at random with at least one of each."""
-    rng = np.random.default_rng([2017, 28, known, DRAWS.index(draw), replication])
-    if draw == "balanced":
-        chosen = np.concatenate([rng.permutation(np.flatnonzero(y == k))[: known // 2] for k in (0, 1)])
-    else:
-        chosen = rng.permutation(len(y))[:known]
-        while len(set(y[chosen])) < 2:
-            chosen = rng.permutation(len(y))[:known]
+def draw_labels(y: Labels, known: int, replication: int) -> Labels:
+    """Return classes with the given number known, balanced over the classes, and -1 elsewhere."""
+    rng = np.random.default_rng([2017, 28, known, 0, replication])
+    chosen = np.concatenate([rng.permutation(np.flatnonzero(y == k))[: known // 2] for k in (0, 1)])
     return np.where(np.isin(np.arange(len(y)), chosen), y, -1)
 
 
-def measure(name: str, known: int, draw: str, replication: int, **_: str) -> Row:
-    """Measure all methods on one replication, for any kind of set."""
+def measure(kind: str, name: str, known: int, replication: int) -> Row:
+    """Measure all methods on one replication."""
     X, y = read_table(name)
-    few = draw_labels(y, known, draw, replication)
+    few = draw_labels(y, known, replication)
     hidden = few < 0
     start = time.process_time()
     model = dc.DiffracClassifier().fit(X, few)
     seconds = time.process_time() - start
-    found = {
-        "relaxation": model.transduction_,
-        "of equal weights": dc.DiffracClassifier(labeled_weight=0.0).fit(X, few).transduction_,
-    }
-    found |= {method: classify(method, X, few) for method in RIVALS}
+    found = {"relaxation": model.transduction_, **{method: classify(method, X, few) for method in RIVALS}}
     return {
-        "points": len(X), "columns": X.shape[1], "seconds": seconds, "share": model.labeled_weight_,
+        "points": len(X), "columns": X.shape[1], "seconds": seconds,
         "lower": model.lower_bound_, "upper": model.upper_bound_, "label gap": model.label_gap_,
         **{method: float(np.mean((classes == y)[hidden])) for method, classes in found.items()},
     }  # fmt: skip

@@ -35,7 +35,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 def draw_means(axes: Axes, table: pd.DataFrame) -> None:
     """Mean accuracy over the sets with every number of labels (held-out ones if there are any)."""
     kind = "held-out" if (table["kind"] == "held-out").any() else "design"
-    rows = table[(table["kind"] == kind) & (table["draw"] == "balanced")]
+    rows = table[table["kind"] == kind]
     complete = rows.groupby("name")["known"].nunique()
     rows = rows[rows["name"].isin(complete.index[complete == rows["known"].nunique()])]
     means = rows.groupby(["known", "name"])[list(LINES)].mean().groupby("known").mean()

@@ -1,7 +1,7 @@
-"""Cells: planted feature groups, by the group penalty and by l1, and the weights that preserve an exact direction."""
+"""Cells: planted feature groups, by the group penalty and by l1."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,6 @@ from sklearn.metrics import adjusted_rand_score
 
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
-from experiments.groups import law
 from experiments.harness.sweep import Cell, Row, cross
 
 GROUPS, SIZE, PLANTED = 20, 5, 3
@@ -21,19 +20,6 @@ POINTS, SHIFT = (50, 100, 200, 400), 2.0
 AT, SHIFTS = 100, (1.5, 2.5, 3.0)  # number of points for varying shifts
 PLACES = {"groups": ("groups", "l1", "wrong groups"), "one of each group": ("groups", "l1")}  # with the penalties tried
 REPLICATIONS = 20
-LawCells = tuple[float, float, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
-LAW: dict[str, tuple[LawCells, ...]] = {  # decay, ridge, sizes, planted groups, points per dimension, replications
-    "full": (
-        (1.0, 0.0, (1, 2, 4, 8), (2, 4), (100, 400), 5),
-        (0.6, 0.0, (2, 4), (4,), (400,), 5),
-        (1.0, RIDGE, (2, 4), (2,), (400,), 5),
-    ),
-    "smoke": (
-        (1.0, 0.0, (1, 2), (2,), (50,), 2),
-        (0.6, 0.0, (2,), (4,), (50,), 2),
-        (1.0, RIDGE, (2,), (2,), (50,), 2),
-    ),
-}  # fmt: skip
 SETTINGS = {
     "sizes": [GROUPS, SIZE, PLANTED],
     "ridge": RIDGE,
@@ -41,7 +27,6 @@ SETTINGS = {
     "rtol": RTOL,
     "seconds": SECONDS,
     "nonzero": NONZERO,
-    "law": [law.GROUPS, law.LARGE_WEIGHT, law.TOL],
 }
 
 
@@ -55,22 +40,14 @@ class Planted(NamedTuple):
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid: tables with planted groups, then exact directions."""
+    """Return the cells of a grid: over the number of points at both places, then over the shift."""
     points, shifts, replications = (POINTS, SHIFTS, REPLICATIONS) if grid == "full" else ((100,), (3.0,), 2)
     cells: list[Cell] = []
     for place, methods in PLACES.items():
         cells += cross(place=(place,), method=methods, n=points, shift=(SHIFT,), replication=range(replications))
-    cells += cross(place=("groups",), method=PLACES["groups"], n=(AT,), shift=shifts, replication=range(replications))
-    cells = [{"part": "support", **cell} for cell in cells]
-    for decay, ridge, sizes, planted, per_d, replications in LAW[grid]:
-        one = {"part": ["law"], "size": sizes, "planted": planted, "decay": [decay]}
-        cells += cross(**one, ridge=[ridge], per_d=per_d, replication=range(replications))
-    return cells
-
-
-def measure(part: str, **cell: Any) -> Row:
-    """Measure a cell of either part."""
-    return measure_support(**cell) if part == "support" else law.measure_law(**cell)
+    return cells + cross(
+        place=("groups",), method=PLACES["groups"], n=(AT,), shift=shifts, replication=range(replications)
+    )
 
 
 def make_table(place: str, n: int, shift: float, rng: np.random.Generator) -> Planted:
@@ -92,7 +69,7 @@ def make_table(place: str, n: int, shift: float, rng: np.random.Generator) -> Pl
     return Planted((X - X.mean(axis=0)) / X.std(axis=0), y, groups, v != 0.0)
 
 
-def measure_support(place: str, method: str, n: int, shift: float, replication: int) -> Row:
+def measure(place: str, method: str, n: int, shift: float, replication: int) -> Row:
     """Solve a table at all weights in decreasing order, with warm starts."""
     rng = np.random.default_rng([2017, 27, list(PLACES).index(place), n, int(100 * shift), replication])
     planted = make_table(place, n, shift, rng)

@@ -1,4 +1,4 @@
-"""Feature groups: recovery of planted groups compared with the l1 penalty, and the weights that keep a direction."""
+"""Feature groups: recovery of planted groups compared with the l1 penalty and with wrong groups."""
 
 from experiments.groups.cells import SETTINGS, cells_of, measure
 from experiments.groups.findings import findings

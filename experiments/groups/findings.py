@@ -5,7 +5,6 @@ import pandas as pd
 
 from diffrac_cvx.typing import Array
 from experiments.groups.cells import AT, GROUPS, NONZERO, PLACES, PLANTED, RIDGE, SHIFT, SIZE, WEIGHTS
-from experiments.groups.law import group_norms_of
 from experiments.harness.findings import Finding, tabulate
 from experiments.harness.intervals import Interval, mean_of, proportion_of
 
@@ -15,32 +14,17 @@ ABOUT = (
     f"over all columns of {PLANTED} groups with random signs and sizes, or over one column of every group; its norm is {SHIFT:g} "
     f"unless stated otherwise. The selected columns are those of the best direction of the labels, above {NONZERO:g} of the largest. "
     f"Each penalty is tried at the same {len(WEIGHTS)} weights from {WEIGHTS[-1]:g} to {WEIGHTS[0]:g}; on each half of the tables "
-    "its weight is the best on the other half. Wrong groups are the same groups with permuted columns. The last results are for "
-    "exact directions of isotropic data, X'X = nI and Xv = y, with feature groups, with and without a ridge."
+    "its weight is the best on the other half. Wrong groups are the same groups with permuted columns."
 )
 NAMES = {"groups": "group penalty", "l1": "l1", "wrong groups": "wrong groups"}
 
 
-def findings(table: pd.DataFrame) -> list[Finding]:
-    """Return the findings on planted groups, then those on the weight that hides an exact direction."""
-    return [
-        *on_planted_groups(table),
-        Finding(
-            "Smallest w^2 (s' - 1) d / (1 + ridge + w^2) at which V is block diagonal, s' = (sum |v_g|)^2 / |v|^2",
-            law_table(table[table["part"] == "law"]),
-            comment="For the blocks of the planted groups. It rises to 1 with d if s = 2, and is above 1 if there are "
-            "few points for the size of a group and s. With unequal parts the two largest stay coupled up to the "
-            "largest weight.",
-        ),
-    ]
-
-
-def on_planted_groups(table: pd.DataFrame) -> list[Finding]:
-    """Return the findings on planted groups."""
-    rows = table[table["part"] == "support"]
+def findings(rows: pd.DataFrame) -> list[Finding]:
+    """Return the recovery of planted groups by both penalties, and their differences."""
     planted, single = (rows[rows["place"] == place] for place in PLACES)
     many, few = planted[planted["shift"] == SHIFT], planted[planted["n"] == AT]
     both = ["groups", "l1"]
+    wrong = [chosen(here, "exact") for _, here in of_method(many, "wrong groups").groupby("n")]
     recovery = {
         "groups found": lambda part: summary(part, "exact"),
         "at the best weight of each table": somewhere,
@@ -67,7 +51,7 @@ def on_planted_groups(table: pd.DataFrame) -> list[Finding]:
             "Mean differences on the same tables, all n: index of the labels, and selected columns in both sets over "
             "those in either",
             differences(many, single),
-            comment=f"Exact recovery with wrong groups: {exact_of(of_method(many, 'wrong groups'))!s}.",
+            comment=f"Exact recovery with wrong groups: {proportion_of(np.concatenate(wrong))!s}.",
         ),
         Finding(
             "One planted column in every group, for which feature groups are the wrong model",
@@ -98,11 +82,6 @@ def differences(many: pd.DataFrame, single: pd.DataFrame) -> pd.DataFrame:
         for name, which in found.items()
     }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("penalties")
-
-
-def exact_of(rows: pd.DataFrame) -> Interval:
-    """Return the proportion of tables with exact recovery, the weight chosen for each n."""
-    return proportion_of(np.concatenate([chosen(here, "exact") for _, here in rows.groupby("n")]))
 
 
 def at_weights(rows: pd.DataFrame, measure: str) -> Array:
@@ -146,39 +125,3 @@ def difference(rows: pd.DataFrame, first: str, second: str, measure: str) -> Int
         for _, here in rows.groupby(sizes)
     ]
     return mean_of(np.concatenate(pairs))
-
-
-def effective(planted: float, decay: float) -> float:
-    """Return (sum |v_g|)^2 / |v|^2 of a direction."""
-    return float(group_norms_of(int(planted), float(decay)).sum() ** 2)
-
-
-def measured(rows: pd.DataFrame) -> Interval:
-    """Return the smallest w^2 (s' - 1) d / (1 + a^2 + w^2) at which no block of V couples two planted groups."""
-    factors = [(effective(row.planted, row.decay) - 1.0) * row.d for row in rows.itertuples()]
-    return mean_of(rows["share"].to_numpy() * np.array(factors))
-
-
-def expected(rows: pd.DataFrame) -> float:
-    """Return its expected value for normal columns and large d."""
-    row = rows.iloc[0]
-    return float(row["predicted"] * row["d"] * (effective(row["planted"], row["decay"]) - 1.0))
-
-
-def law_table(law: pd.DataFrame) -> pd.DataFrame:
-    """Return the measured and expected values for each kind of exact direction."""
-    rows = [
-        {
-            "parts": "equal" if decay == 1.0 else f"each {decay:g} of the previous one",
-            "groups": f"{planted:g}",
-            "columns of a group": f"{size:g}",
-            "points / d": f"{per_d:g}",
-            "ridge": f"{ridge:g}",
-            "smallest weight": f"{measured(here):.2f}",
-            "expected": f"{expected(here):.2f}",
-        }
-        for (decay, ridge, planted, size, per_d), here in law.groupby(
-            ["decay", "ridge", "planted", "size", "per_d"], sort=False
-        )
-    ]
-    return pd.DataFrame(rows)

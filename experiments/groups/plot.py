@@ -1,4 +1,4 @@
-"""Draw the recovery of planted groups by both penalties, and the weights that hide a direction."""
+"""Draw the recovery of planted groups by both penalties."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.groups.cells import AT, PLACES, SHIFT
-from experiments.groups.findings import NAMES, measured, of_method, somewhere, summary
+from experiments.groups.findings import NAMES, of_method, somewhere, summary
 from experiments.harness.beyond import draw_intervals, panels
 from experiments.harness.intervals import Interval
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, SECONDARY
 
 STYLES = {
     "groups": Style(ACCENT, "-", "o"),
@@ -20,16 +20,14 @@ STYLES = {
 }
 MOVES = {"groups": -0.05, "l1": 0.0, "wrong groups": 0.05}  # so that intervals do not overlap
 BARS = {"ms": 3, "elinewidth": 0.7, "capsize": 1.5}
-COLORS = {2: ACCENT, 4: GREEN}  # planted groups
 SHARE, INDEX = "proportion of tables", "adjusted Rand index"
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw five panels on recovery, and one on the law."""
-    rows, law = (table[table["part"] == part] for part in ("support", "law"))
-    planted, single = (rows[rows["place"] == place] for place in PLACES)
+    """Draw the recovery of the groups, the labels and the columns, and the legend in place of a panel."""
+    planted, single = (table[table["place"] == place] for place in PLACES)
     many, few = planted[planted["shift"] == SHIFT], planted[planted["n"] == AT]
-    with panels(stem, 2, 3, 4.4, rc={"lines.linewidth": 1.0}) as (figure, grid):
+    with panels(stem, 2, 3, 4.4, rc={"lines.linewidth": 1.0}) as (_, grid):
         axes = grid.ravel()
         for ax, part, axis in ((axes[0], many, "n"), (axes[1], few, "shift")):
             draw_measure(ax, part, axis, "exact", SHARE)
@@ -39,15 +37,14 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         draw_measure(axes[2], many, "n", "index", INDEX)
         draw_measure(axes[3], single, "n", "index", INDEX)
         draw_measure(axes[4], single, "n", "overlap", "overlap of the columns")
-        draw_law(axes[5], law)
         titles = (
-            "planted groups found exactly", f"the same, $n = {AT}$", "labels",
-            "one column per group: labels", "one column per group: columns", "weight that hides a direction",
+            "planted groups found exactly", f"the same, $n = {AT}$", "labels", "one column per group: labels",
+            "one column per group: columns",
         )  # fmt: skip
-        for ax, letter, title in zip(axes, "abcdef", titles, strict=True):
+        for ax, letter, title in zip(axes, "abcde", titles, strict=False):
             ax.set_title(f"({letter}) {title}")
-        lines, names = axes[0].get_legend_handles_labels()
-        figure.legend(lines, names, loc="outside lower center", ncols=5, frameon=False)
+        axes[5].axis("off")
+        axes[5].legend(*axes[0].get_legend_handles_labels(), loc="center", frameon=False)
 
 
 def draw_measure(ax: Axes, rows: pd.DataFrame, axis: str, measure: str, name: str) -> None:
@@ -72,25 +69,3 @@ def draw_line(ax: Axes, points: dict[float, Interval], method: str, *, dashed: b
     ls, fill, label = (":", "white", ", best weight") if dashed else (style.linestyle, style.color, "")
     mark = {"color": style.color, "marker": style.marker, "ls": ls, "mfc": fill, **BARS}
     draw_intervals(ax, x, list(points.values()), label=NAMES[method] + label, **mark)
-
-
-def draw_law(ax: Axes, law: pd.DataFrame) -> None:
-    """Draw the smallest weights with their intervals over the group size, and 1."""
-    for (ridge, decay, planted, per_d), part in law.groupby(["ridge", "decay", "planted", "per_d"]):
-        found = {size: measured(here) for size, here in part.groupby("size")}
-        x = np.array(list(found)) * {2: 0.96, 4: 1.04}[planted]
-        ls, fill = ("-", COLORS[planted]) if per_d == law["per_d"].max() else (":", "white")
-        mark = {"color": COLORS[planted], "marker": "D" if ridge else "^" if decay != 1.0 else "o", "ls": ls, **BARS}
-        draw_intervals(ax, x, list(found.values()), mfc=fill, **mark)
-    ax.axhline(1.0, color="black", lw=0.6, ls="--")
-    for left, y, color, text in (
-        (5.0, 1.24, GREEN, "s = 4"),
-        (5.0, 0.82, ACCENT, "s = 2"),
-        (1.0, 1.85, "black", "△ unequal, ◇ ridge"),
-        (1.0, 1.7, "black", "open: 100 points / d, else 400"),
-    ):
-        ax.text(left, y, text, color=color, fontsize=6.5)
-    ax.set(xscale="log", ylim=(-0.1, 2.0), xlabel="columns per group", ylabel=r"$w^2 (s' - 1) d\,/\,(1 + a^2 + w^2)$")
-    sizes = sorted(law["size"].unique())
-    ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
-    ax.minorticks_off()

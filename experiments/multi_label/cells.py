@@ -9,7 +9,6 @@ from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding import LabelMixture
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
@@ -19,7 +18,6 @@ SETS = ("corel5k", "yeast", "scene", "digits")
 COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
 SHOWN = 30  # the paper's k in Figure 6
 NU, RIDGE, TOLERANCE = 0.1, 0.25, 1e-2  # labels are rare, so the weight of the imbalance is small
-OTHER_NU, OTHER_RIDGE = (0.1, 0.3, 1.0), (0.01, 0.09, 0.25, 0.49, 1.0)  # alternative settings, on the first set
 METHODS = {"relaxation": 1, "k-means of F": 3, "k-means": 3, "random": 3}  # runs
 SETTINGS = {"nu": NU, "ridge": RIDGE, "tolerance": TOLERANCE}
 
@@ -28,51 +26,42 @@ def cells_of(grid: str, sets: Sequence[str] = SETS) -> list[Cell]:
     """Return the cells of a grid, over the sets that can be loaded; the first one has the cells of Figure 6."""
     sets = keep_loadable(sets if grid == "full" else ["digits"], load_labeled)
     counts = COUNTS if grid == "full" else COUNTS[:8:3]
-    usual = {"nu": [NU], "ridge": [RIDGE]}
     cells: list[Cell] = []
     for name in sets:
         data = load_labeled(name)
         most = min(data.X.shape[1] - 1, len(data.X) // 4)
         ks = [k for k in counts if k <= most]
         for method, runs in METHODS.items():
-            cells += cross(data_set=[name], method=[method], k=ks, run=range(runs), **usual)
+            cells += cross(data_set=[name], method=[method], k=ks, run=range(runs))
         if name == sets[0]:  # Figure 6: correlations of the found labels with each true one
-            shown, labels = max(k for k in ks if k <= SHOWN), range(data.Y.shape[1])
-            cells += cross(data_set=[name], method=["correlations"], k=[shown], run=labels, **usual)
-        if name == SETS[0]:
-            cells += cross(data_set=[name], method=["setting"], k=[SHOWN], run=[0], nu=OTHER_NU, ridge=OTHER_RIDGE)
+            shown = max(k for k in ks if k <= SHOWN)
+            cells += cross(data_set=[name], method=["correlations"], k=[shown], run=range(data.Y.shape[1]))
     return cells
 
 
 @cache
-def solve_relaxation(name: str, nu: float = NU, ridge: float = RIDGE) -> Result:
+def solve_relaxation(name: str) -> Result:
     """Solve the relaxation of a set, once per process.
 
     The tolerance is large on purpose: FISTA's smoothed solution spreads its weight over all labels, whereas an exact
     solution may exclude some.
     """
-    return dc.fista(load_labeled(name).X, nu, dc.Penalty(a=ridge**0.5), tol=TOLERANCE)
+    return dc.fista(load_labeled(name).X, NU, dc.Penalty(ridge=RIDGE), tol=TOLERANCE)
 
 
-def measure(data_set: str, method: str, k: int, run: int, nu: float, ridge: float) -> Row:
+def measure(data_set: str, method: str, k: int, run: int) -> Row:
     """Find k labels by one method."""
     data = load_labeled(data_set)
     if method == "correlations":
         return correlations_with(data_set, run, k)
-    found = labels_of(data_set, method, k, run, nu=nu, ridge=ridge)
-    row: Row = {
+    found = labels_of(data_set, method, k, run)
+    return {
         "n": len(data.X),
         "d": data.X.shape[1],
         "labels": data.Y.shape[1],
         "overlap": dc.metrics.label_subspace_overlap(data.Y, found),
         "overlap_centred": dc.metrics.label_subspace_overlap(*(Y - Y.mean(axis=0) for Y in (data.Y, found))),
     }
-    if method in ("relaxation", "setting"):
-        row |= {
-            "gap": solve_relaxation(data_set, nu, ridge).gap,
-            "objective": mixture_of(data_set, k, nu, ridge).objective,
-        }
-    return row
 
 
 def correlations_with(name: str, j: int, k: int) -> Row:
@@ -89,22 +78,16 @@ def correlations_with(name: str, j: int, k: int) -> Row:
 
 
 @cache
-def mixture_of(name: str, k: int, nu: float, ridge: float) -> LabelMixture:
-    """Return k labels of the relaxation of a set, with the other results of the rounding."""
-    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
-        return dc.rounding.fit_label_mixture(solve_relaxation(name, nu, ridge).F, k, n_init=5)
-
-
-@cache
-def labels_of(name: str, method: str, k: int, run: int = 0, *, nu: float = NU, ridge: float = RIDGE) -> Array:
+def labels_of(name: str, method: str, k: int, run: int = 0) -> Array:
     """Return (n, k) labels: of the relaxation, of k clusters of its factor or of the data, or random.
 
     The rows of F are those of the k-way relaxation `multiclass` up to one constant column, so "k-means of F" rounds
     that relaxation.
     """
     X = load_labeled(name).X
-    if method in ("relaxation", "setting"):
-        return mixture_of(name, k, nu, ridge).labels
+    if method == "relaxation":
+        with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
+            return dc.rounding.fit_label_mixture(solve_relaxation(name).F, k, n_init=5).labels
     if method != "random":
         points = X if method == "k-means" else solve_relaxation(name).F
         clusters = KMeans(k, n_init=3, random_state=run).fit_predict(points)

@@ -23,9 +23,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the traces against k, with and without the constant vector, and the correlations for the first set."""
     sets = list(dict.fromkeys(table["data_set"]))
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0, "lines.markersize": 3.0}):
-        figure, axes = plt.subplots(
-            2, len(sets), figsize=(PAGE * min(1.0, 0.3 + 0.2 * len(sets)), 4.2), squeeze=False, sharex="col"
-        )
+        figure, axes = plt.subplots(2, len(sets), figsize=(PAGE, 4.2), squeeze=False, sharex="col")
         for column, name in enumerate(sets):
             for ax, quantity in zip(axes[:, column], ("overlap", "overlap_centred"), strict=True):
                 for method, style in STYLES.items():

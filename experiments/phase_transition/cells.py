@@ -164,11 +164,6 @@ def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array,
     return points_of(min(sparsity, d), kind, n, d, replication)
 
 
-def spread_of(v: Array) -> float:
-    """Return s = |v|_1^2 / |v|_2^2, from 1 to the number of nonzero entries."""
-    return float(np.sum(np.abs(v)) ** 2 / np.sum(v**2))
-
-
 def weight_of(panel: str, n: int) -> float:
     """Return the weight of |V|_1."""
     power = PANELS[panel].weight
@@ -176,10 +171,7 @@ def weight_of(panel: str, n: int) -> float:
 
 
 def tolerance_of(panel: str, lam: float, d: int) -> float:
-    """Return the required certified gap: absolute without a penalty, otherwise relative to the planted value.
-
-    If V is usually diagonal, a small gap costs little, and certifies it.
-    """
+    """Return the required certified gap: absolute without a penalty, otherwise relative to the planted value."""
     sparsity, power, _ = PANELS[panel]
     if panel == "affine":
         return AFFINE_TOL
@@ -191,64 +183,49 @@ def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:
     """Solve a cell by `low_rank`; 1-sparse cells whose unique solution is the planted one are not solved."""
     if panel == INTERIOR:
         return measure_reference(panel, n, d, replication)
-    X, y, v = data_of(panel, n, d, replication)
+    X, y, _ = data_of(panel, n, d, replication)
     lam = weight_of(panel, n)
     if PANELS[panel].sparsity == 1:
         unique = is_only_solution(X)
-        row = by_theorem(lam) if unique else describe(solve(X, lam, tolerance_of(panel, lam, d)), y, lam, 1.0)
-        return row | {"rank_one": int(unique), "verdict": "uniqueness", "loose_ratio": None}
-    result = solve(X, lam, tolerance_of(panel, lam, d))
-    loose = solve(X, lam, LOOSE_TOL) if panel == "affine" else None
-    row = describe(result, y, lam, spread_of(v))
-    row["loose_ratio"] = None if loose is None else dc.metrics.eigenvalue_ratio(loose.F)
+        row = by_theorem(lam) if unique else describe(solve(X, lam, tolerance_of(panel, lam, d)), y, lam)
+        return row | {"rank_one": int(unique), "verdict": "uniqueness"}
+    row = describe(solve(X, lam, tolerance_of(panel, lam, d)), y, lam)
+    if panel == "affine":
+        row["loose_ratio"] = dc.metrics.eigenvalue_ratio(solve(X, lam, LOOSE_TOL).F)
     return row
 
 
 def by_theorem(lam: float) -> Row:
     """Return the row of a 1-sparse cell with the unique solution e1 e1'/(1 + lam)^2, which is not computed."""
-    value = lam / (1.0 + lam)
-    bracket = {"value": value, "lower": value, "upper": value, "gap": 0.0}
-    return {
-        "lam": lam,
-        "spread": 1.0,
-        "solver": "theorem",
-        **bracket,
-        "eigenvalue_ratio": 0.0,
-        "diagonal": 1,
-        "error": 0.0,
-    }
+    bracket = dict.fromkeys(("value", "lower", "upper"), lam / (1.0 + lam))
+    return {"lam": lam, "solver": "theorem", **bracket, "gap": 0.0, "eigenvalue_ratio": 0.0, "error": 0.0}
 
 
 def solve(X: Array, lam: float, tol: float) -> dc.Result:
     """Solve by `low_rank`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n <= d is part of the figure
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):  # n <= d is part of the figure
         return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, max_iter=MAX_ITER, time_limit=TIME_LIMIT)
 
 
 def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
     """Solve a cell with CVXPY, by an interior point if affordable."""
-    X, y, v = data_of(panel, n, d, replication)
+    X, y, _ = data_of(panel, n, d, replication)
     lam = weight_of(panel, n)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         relaxation = dc.v_space(X, 1.0, dc.Penalty.l1(lam))
     small = relaxation.size.side <= ORACLE_SIDE + 1 and relaxation.size.nonzeros <= 2 * ORACLE_ROWS
-    result = dc.solve(
-        relaxation, solver="CLARABEL" if small else "SCS", tol=INTERIOR_TOL if panel == INTERIOR else 1e-5
-    )
+    tol = INTERIOR_TOL if panel == INTERIOR else 1e-5
+    result = dc.solve(relaxation, solver="CLARABEL" if small else "SCS", tol=tol)
     if result.status is dc.Status.FAILED:
         result = dc.solve(relaxation, solver="SCS", tol=1e-5)
-    return describe(result, y, lam, spread_of(v)) | {"loose_ratio": None}
+    return describe(result, y, lam)
 
 
-def describe(result: dc.Result, y: Array, lam: float, spread: float) -> Row:
-    """Return the recorded fields of a solution; `diagonal` is 1 if every optimal V is certified to be diagonal."""
+def describe(result: dc.Result, y: Array, lam: float) -> Row:
+    """Return the recorded fields of a solution."""
     ratio = dc.metrics.eigenvalue_ratio(result.F)
-    proved = None if result.components is None else result.components.certified
     return {
         "lam": lam,
-        "spread": spread,
         "solver": result.solver,
         "value": result.value,
         "lower": result.lower,
@@ -257,6 +234,5 @@ def describe(result: dc.Result, y: Array, lam: float, spread: float) -> Row:
         "eigenvalue_ratio": ratio,
         "rank_one": int(ratio < RANK_ONE),
         "verdict": "eigenvalue ratio",
-        "diagonal": int(proved is not None and int(np.bincount(proved).max()) == 1),
         "error": dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F)),
     }

@@ -8,7 +8,7 @@ import pandas as pd
 from experiments.harness.boundary import Boundary, PowerLaw, find_boundary, fit_power
 from experiments.harness.findings import Finding, Rule
 from experiments.harness.intervals import Proportion, proportion_of
-from experiments.phase_transition.cells import INTERIOR, INTERIOR_D, LOOSE_TOL, PANELS
+from experiments.phase_transition.cells import INTERIOR, INTERIOR_D, LOOSE_TOL
 
 TITLE = "Figure 1: phase transitions"
 ABOUT = (
@@ -57,11 +57,6 @@ def any_linear(table: pd.DataFrame, weight: str) -> bool:
     return any(is_linear(table.loc[row, "exponent"]) for row in SPARSE_ROWS[weight])
 
 
-def none_is_one(table: pd.DataFrame) -> bool:
-    """Return whether the intervals of all 4-sparse exponents exclude 1."""
-    return not any(table.loc[row, "exponent"].meets(0.9, 1.1) for rows in SPARSE_ROWS.values() for row in rows)
-
-
 def same_scale(table: pd.DataFrame) -> list[bool]:
     """Return for both solvers whether the ratio of the error boundary to that of the rank is constant and near 1."""
     rows = [table.loc[row] for row in ERROR_OVER_RANK.values()]
@@ -97,7 +92,10 @@ ERROR_SPARSE = Rule(
     "in part if it does so at weight 1/n alone; differs if all four exclude 0.9 to 1.1; not tested otherwise",
     lambda t: any_linear(t, WEIGHTS[0]),
     lambda t: any_linear(t, WEIGHTS[1]),
-    tested=lambda t: any(any_linear(t, weight) for weight in WEIGHTS) or none_is_one(t),
+    tested=lambda t: (
+        any(any_linear(t, weight) for weight in WEIGHTS)
+        or not any(t.loc[row, "exponent"].meets(0.9, 1.1) for rows in SPARSE_ROWS.values() for row in rows)
+    ),
 )
 SAME_SCALING = Rule(
     "fig1-same-scaling",
@@ -141,7 +139,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     return [
         Finding(
             "Exponent of d in the n at which half of the replications have rank one, or an error below 1/2, and in "
-            "ratios of such n; 'over' is relative to the n without a penalty, at the largest d that has both",
+            "ratios of such n",
             laws(panel, interior),
             [RANK_AFFINE, RANK_SPARSE, ERROR_AFFINE, ERROR_SPARSE, SAME_SCALING],
             "Uniqueness of the 1-sparse solution is decided by a linear program that does not depend on lambda.",
@@ -153,7 +151,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             [SPIKED, SELDOM, ONE_SPARSE],
             "They depend on the grid, which is dense around the boundary.",
         ),
-        Finding("Cells in which every solution V is certified to be diagonal", proved_diagonal(panel)),
     ]
 
 
@@ -181,34 +178,26 @@ def ratio_law(above: Boundary, below: Boundary) -> PowerLaw:
     return fit_power(Boundary(common, ratio, ratio, ratio, outside, draws, above.units[first]))
 
 
-def last_ratio(above: Boundary, below: Boundary) -> str:
-    """Return the ratio of two boundaries at the largest d that has both."""
-    common, i, j = np.intersect1d(above.d[above.inside], below.d[below.inside], return_indices=True)
-    ratio = above.n50[above.inside][i] / below.n50[below.inside][j]
-    return f"{ratio[-1]:.2f} at d = {common[-1]:g}" if len(common) else "-"
-
-
 def laws(panel: dict[str, pd.DataFrame], interior: pd.DataFrame) -> pd.DataFrame:
     """Return the exponents of all boundaries and of their ratios."""
     rank, error = (find_boundary(panel["affine"], column) for column in ("rank_one", "recovered"))
     inner = find_boundary(interior, "recovered")
-    found = {AFFINE_RANK: (fit_power(rank), "-"), AFFINE_ERROR: (fit_power(error), "-")}
-    found[ONE_SPARSE_RANK] = fit_power(find_boundary(panel["1-sparse, 1/sqrt(n)"], "rank_one")), "-"
+    found = {AFFINE_RANK: fit_power(rank), AFFINE_ERROR: fit_power(error)}
+    found[ONE_SPARSE_RANK] = fit_power(find_boundary(panel["1-sparse, 1/sqrt(n)"], "rank_one"))
     for weight in WEIGHTS:
         for kind in KINDS:
-            sparse = find_boundary(panel[f"4-sparse {kind}, {weight}"], "recovered")
-            found[sparse_row(kind, weight)] = fit_power(sparse), last_ratio(sparse, error)
-    found[INTERIOR_OVER_FAST] = ratio_law(inner, error), "-"
+            boundary = find_boundary(panel[f"4-sparse {kind}, {weight}"], "recovered")
+            found[sparse_row(kind, weight)] = fit_power(boundary)
+    found[INTERIOR_OVER_FAST] = ratio_law(inner, error)
     for name, boundary in zip(ERROR_OVER_RANK.values(), (error, inner), strict=True):
-        found[name] = ratio_law(boundary, rank), "-"
+        found[name] = ratio_law(boundary, rank)
     records = {
         name: {
             "exponent": fit.exponent,
             "dimensions": fit.dimensions,
             f"at d = {AT}": fit.factor * float(AT) ** fit.exponent.value,
-            "over": over,
         }
-        for name, (fit, over) in found.items()
+        for name, fit in found.items()
     }
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("boundary")
 
@@ -245,18 +234,3 @@ def proportions(panel: dict[str, pd.DataFrame], interior: pd.DataFrame) -> pd.Da
         name: {"proportion": by_replication(rows, mask), "instances": len(rows)} for name, (rows, mask) in found.items()
     }
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("event")
-
-
-def proved_diagonal(panel: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return how often the penalty removes all interactions of the coordinates."""
-    records = {
-        name: {
-            "cells": len(part),
-            "diagonal": by_replication(part, part["diagonal"]),
-            "of those not recovered": by_replication(lost, lost["diagonal"]),
-        }
-        for name, part in panel.items()
-        if PANELS[name].weight is not None
-        for lost in [part[part["recovered"] == 0]]
-    }
-    return pd.DataFrame.from_dict(records, orient="index").rename_axis("panel")

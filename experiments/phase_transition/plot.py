@@ -25,39 +25,35 @@ PANELS = (  # name in the table, column, title
     ("4-sparse flat, 1/sqrt(n)", "error", r"error, flat, $1/\sqrt{n}$"),
     ("4-sparse flat, 1/n", "error", r"error, flat, $1/n$"),
 )
-TITLES = dict(zip("abcdefg", (title for _, _, title in PANELS), strict=True))
-GOLD, PURPLE, TEAL = "#b8860b", "#7b3294", "#1b7f7a"
 GRAYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.08, 0.85, 256)))  # white: cells not measured
 LIMITS = {"xlim": (2.0, 320.0), "ylim": (3.0, 12_000.0)}  # common to all panels
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the panels of Figure 1 (dark: success), with the fitted boundary of each, and all boundaries."""
+    """Draw the panels of Figure 1 (dark: success), with the fitted boundary of each."""
     panel = dict(iter(with_recovery(table).groupby("panel")))
-    boundaries: dict[tuple[str, str], Boundary] = {}
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplot_mosaic("abcd\nefgk\nhhhl", figsize=(PAGE, 6.4), height_ratios=(1, 1, 1.25))
+        figure, axes = plt.subplot_mosaic("abcd\nefgk", figsize=(PAGE, 3.9))
         for letter, (name, column, title) in zip("abcdefg", PANELS, strict=True):
             ax = axes[letter]
             success, colors = ("rank_one", GRAYS) if column == "rank_one" else ("recovered", GRAYS.reversed())
             draw_map(ax, panel[name], column, colors)
-            boundaries[name, success] = found = find_boundary(panel[name], success)
+            found = find_boundary(panel[name], success)
             draw_boundary(ax, found, ACCENT)
             draw_fit(ax, found, ACCENT)
             draw_theory(ax, name)
             if letter == "c":
-                draw_interior(ax, by_interior_point(with_recovery(table)))
+                inner = find_boundary(by_interior_point(with_recovery(table)), "recovered")
+                draw_boundary(ax, inner, GREEN, "s", ms=2.0)
+                ax.text(0.04, 0.92, "interior point", transform=ax.transAxes, color=GREEN, fontsize=6.5)
             ax.set_title(f"({letter}) {title}", fontsize=7.5)
             say_exponent(ax, found)
-        draw_all(axes["h"], boundaries)
-        axes["l"].axis("off")
-        axes["l"].legend(*axes["h"].get_legend_handles_labels(), loc="center", frameon=False)
-        for letter in "abcdefgh":
+        for letter in "abcdefg":
             axes[letter].set(xscale="log", yscale="log", **LIMITS, xlabel="", ylabel="")
-            axes[letter].tick_params(labelleft=letter in "aeh")
-        for letter in "efgh":
+            axes[letter].tick_params(labelleft=letter in "ae")
+        for letter in "efg":
             axes[letter].set_xlabel("dimension $d$")
-        for letter in "aeh":
+        for letter in "ae":
             axes[letter].set_ylabel("number of points $n$")
         draw_scale(axes["k"])
         save(figure, stem)
@@ -102,24 +98,9 @@ def draw_theory(ax: Axes, name: str) -> None:
         ax.text(0.04, 0.92, "$(d + 1)/2$", transform=ax.transAxes, color=SECONDARY, fontsize=6.5)
 
 
-def draw_interior(ax: Axes, table: pd.DataFrame) -> None:
-    """Draw the boundary of the error of the interior-point solutions."""
-    draw_boundary(ax, find_boundary(table, "recovered"), GREEN, "s", ms=2.0)
-    ax.text(0.04, 0.92, "interior point", transform=ax.transAxes, color=GREEN, fontsize=6.5)
-
-
 def say_exponent(ax: Axes, found: Boundary) -> None:
     """Write the fitted exponent with its interval, if it is determined."""
     exponent = fit_power(found).exponent
     text = f"$n \\propto d^{{\\,{exponent.value:.2f}}}$\n({exponent.low:.2f} to {exponent.high:.2f})"
     text = text if np.isfinite(exponent.high) else "no fit"
     ax.text(0.97, 0.03, text, transform=ax.transAxes, color=ACCENT, fontsize=6.5, ha="right")
-
-
-def draw_all(ax: Axes, boundaries: dict[tuple[str, str], Boundary]) -> None:
-    """Draw all boundaries in one panel, labelled by the letters of their panels, to compare the slopes."""
-    colors = (ACCENT, SECONDARY, GOLD, "#777777", PURPLE, GREEN, TEAL)
-    for letter, key, mark, color in zip("abcdefg", boundaries, "s^xDdPo", colors, strict=True):
-        draw_boundary(ax, boundaries[key], color, mark, ms=4.0)
-        ax.plot([], [], mark, color=color, ms=4.0, mfc="none", label=f"({letter}) {TITLES[letter]}")
-    ax.set_title("(h) all boundaries", fontsize=7.5)

@@ -20,7 +20,7 @@ def is_only_solution(X: Array) -> bool:
     """
     squares = X**2
     n, d = squares.shape
-    if d == 1 or (n >= d and has_full_rank(squares)):
+    if d == 1 or (n >= d and np.linalg.cond(squares) < 1.0 / INDEPENDENT):
         return True
     total = np.append(0.0, np.ones(d - 1))
     found = scipy.optimize.linprog(
@@ -31,11 +31,6 @@ def is_only_solution(X: Array) -> bool:
         method="highs",
     )
     return bool(found.status == 2)
-
-
-def has_full_rank(A: Array) -> bool:
-    """Return whether the columns of a matrix are linearly independent beyond rounding errors."""
-    return bool(np.linalg.cond(A) < 1.0 / INDEPENDENT)
 
 
 def wendel(d: Size) -> Size:

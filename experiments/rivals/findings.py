@@ -42,7 +42,7 @@ def boundaries(table: pd.DataFrame, most: float = RECOVERED) -> Boundaries:
 
 def compared(found: Boundaries, exact: Boundaries, law: str) -> pd.DataFrame:
     """Return the boundaries of all methods at one dimension, and their growth with d."""
-    d = common_dimension(found, law)
+    d = float(max(set.intersection(*(set(one.d) for key, one in found.items() if key[0] == law))))
     rows = {
         method: {
             f"n at d = {d:g}": boundary_at(found[law, method], d),
@@ -53,12 +53,6 @@ def compared(found: Boundaries, exact: Boundaries, law: str) -> pd.DataFrame:
         if (law, method) in found
     }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
-
-
-def common_dimension(found: Boundaries, law: str) -> float:
-    """Return the largest dimension at which every method was measured for a law."""
-    measured = [set(found[key].d) for key in found if key[0] == law and key[1] in AFFINE]
-    return float(max(set.intersection(*measured)))
 
 
 def boundary_at(found: Boundary, d: float) -> str:

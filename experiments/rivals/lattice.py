@@ -68,17 +68,13 @@ def candidates(affine: Array, bits: int) -> list[Array]:
     more = min(n - size, ceil(size * (2 + size / 32) / bits))
     chosen = order[: size + more]
     relations = scipy.linalg.null_space(affine[chosen].T)[:, -more:]
-    short = reduced_basis(lattice_basis(relations, bits))[:, : len(chosen)].astype(float)
+    rounded = np.vectorize(int, otypes=[object])(np.rint(2.0**bits * relations))
+    basis = np.hstack([np.eye(len(rounded), dtype=int).astype(object), rounded])  # z, and the scaled errors of z'b = 0
+    short = reduced_basis(basis)[:, : len(chosen)].astype(float)
     two_valued = [row for row in short if len(np.unique(row)) == 2]
     signs = [np.where(row == row.max(), 1.0, -1.0) for row in two_valued]
     first = affine[chosen[:size]]  # determine the affine function
     return [np.where(affine @ np.linalg.solve(first, y[:size]) >= 0.0, 1.0, -1.0) for y in signs]
-
-
-def lattice_basis(relations: Array, bits: int) -> Integers:
-    """Return the rounded basis (I, 2^bits relations): integer vectors z with the scaled errors of z'b = 0."""
-    rounded = np.vectorize(int, otypes=[object])(np.rint(2.0**bits * relations))
-    return np.hstack([np.eye(len(rounded), dtype=int).astype(object), rounded])
 
 
 def reduced_basis(basis: Integers) -> Integers:

@@ -1,19 +1,17 @@
-"""Label noise: error, certified gap of the labels and spectrum of Y as the clusters spread."""
+"""Label noise: error and certified gap of the labels as the clusters spread."""
 
 import warnings
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting.canvas import Style
 from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment
-from experiments.harness.findings import Finding, one_row, tabulate
-from experiments.harness.intervals import Interval, mean_of, proportion_of
+from experiments.harness.findings import Finding, one_row
+from experiments.harness.intervals import mean_of, proportion_of
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_intervals
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.label_recovery import signs
@@ -35,9 +33,8 @@ ABOUT = (
 )
 EXCESS = 0.05  # largest excess of the mean error over the oracle's that counts as near
 CLEAR = 1e-4  # objectives closer than this count as equal
-NAMES = {"relaxation": "relaxation", "refined": "then alternation", "cure": "CURE", "spectral": "spectral"}
-MARKS = "osv^"
-RIVALS = {
+METHODS = {
+    "relaxation": ("relaxation", Style(ACCENT, ":", "s")),
     "refined": ("relaxation, then alternation", Style(ACCENT, "-", "o")),
     "cure": ("CURE", Style(SECONDARY, "--", "^")),
     "spectral": ("spectral", Style(GREEN, "-.", "v")),
@@ -77,17 +74,14 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
         **errors,
         "label_gap": certificate.gap,
         "objective": certificate.objective,
-        "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
         "value": result.value,
         "gap": result.gap,
     }
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
-    """Return the noise tolerated, and gaps and spectrum."""
-    most = table[table["ratio"] == table["ratio"].max()]
-    recovered = table[table["error_refined"] == 0.0]
-    with_noise = recovered[recovered["noise"] > 0.0]
+    """Return the noise tolerated by each method, and the gaps of the labels."""
+    planted = table[(table["error_refined"] == 0.0) & (table["noise"] > 0.0)]
     return [
         Finding(
             f"Largest sigma at which the mean error, with its interval, is within {EXCESS:g} of the oracle's, by "
@@ -99,19 +93,9 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "are the planted ones, the gap over their objective",
             one_row(
                 without_noise=proportion_of(table[table["noise"] == 0.0]["label_gap"] < CLEAR),
-                with_noise=mean_of(with_noise["label_gap"] / with_noise["objective"]),
-                instances=len(with_noise),
+                with_noise=mean_of(planted["label_gap"] / planted["objective"]),
+                instances=len(planted),
             ),
-        ),
-        Finding(
-            f"Second eigenvalue of Y over the first at n / (d + d(d-1)/4) = {most['ratio'].max():g}",
-            tabulate(
-                most.rename(columns={"noise": "sigma"}),
-                ["sigma"],
-                {"mean": lambda rows: mean_of(rows["eigenvalue_ratio"])},
-            ),
-            comment=f"In the {len(recovered)} instances where alternation from the relaxation recovers the planted "
-            f"labels it is at most {recovered['eigenvalue_ratio'].max():.2f}.",
         ),
     ]
 
@@ -119,61 +103,38 @@ def findings(table: pd.DataFrame) -> list[Finding]:
 def tolerated(table: pd.DataFrame) -> pd.DataFrame:
     """Return the largest noise near the oracle for each method, d and ratio."""
     rows = {
-        (NAMES[method], d): {f"{ratio:g}": reach(part, method) for ratio, part in part_of_d.groupby("ratio")}
-        for method in NAMES
+        (name, d): {f"{ratio:g}": reach(part, method) for ratio, part in part_of_d.groupby("ratio")}
+        for method, (name, _) in METHODS.items()
         for d, part_of_d in table.groupby("d")
     }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["method", "d"])
 
 
-def excess(rows: pd.DataFrame, method: str) -> Interval:
-    """Return the mean error of a method minus the oracle's."""
-    return mean_of((rows[f"error_{method}"] - rows["error_direction"]).to_numpy())
-
-
 def reach(table: pd.DataFrame, method: str) -> float:
     """Return the largest noise at which the interval of the mean excess error stays below `EXCESS`; NaN if none."""
-    near = [(noise, excess(rows, method).high < EXCESS) for noise, rows in table.groupby("noise")]
-    failed = next((i for i, (_, held) in enumerate(near) if not held), len(near))
-    return float(str(near[failed - 1][0])) if failed else np.nan
+    largest = np.nan
+    for noise, rows in table.groupby("noise"):
+        if mean_of(rows[f"error_{method}"] - rows["error_direction"]).high >= EXCESS:
+            break
+        largest = float(str(noise))
+    return largest
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the error and the certified gap at the largest dimension, and the other methods at two numbers of points."""
+    """Draw the mean errors at the largest dimension, one panel for each number of points."""
     table = table[table["d"] == table["d"].max()]
     ratios = sorted(set(table["ratio"]))
-    with panels(stem, 2, 2, 4.4, rc={"lines.linewidth": 0.9}) as (_, ((left, right), below)):
-        draw_ratios(left, table, "error_relaxation", "clustering error")
-        draw_oracle(left, table)
-        draw_ratios(right, table, "label_gap", "certified gap of the labels")
-        right.legend(frameon=False, fontsize=6, loc="upper left")
-        for ax, ratio in zip(below, (ratios[1], ratios[-1]), strict=True):
+    with panels(stem, 1, len(ratios), 2.5, sharey=True, rc={"lines.linewidth": 0.9}) as (figure, axes):
+        for ax, ratio, letter in zip(axes, ratios, "abcd", strict=False):
             part = table[table["ratio"] == ratio]
-            for method, (name, style) in RIVALS.items():
+            for method, (name, style) in METHODS.items():
                 with_intervals(ax, part, "noise", f"error_{method}", mean_of, label=name, **style._asdict())
-            draw_oracle(ax, part)
-            ax.set(xlabel=r"noise $\sigma$", ylabel="clustering error")
-        below[1].legend(frameon=False, fontsize=6)
-        points = [f", $n = {table[table['ratio'] == ratio]['n'].iloc[0]}$" for ratio in (ratios[1], ratios[-1])]
-        for ax, letter, words in zip((left, right, *below), "abcd", ("", "", *points), strict=True):
-            ax.set_title(f"({letter}) $d = {table['d'].iloc[0]}${words}")
+            oracle = part.groupby("noise")["error_direction"].mean()
+            ax.plot(oracle.index, oracle, color=GRAY, ls=":", lw=1.4, label="true direction")
+            ax.set(xlabel=r"noise $\sigma$", ylim=(-0.03, 1.03), title=f"({letter}) $n = {part['n'].iloc[0]}$")
             ax.set_xlim(left=0.0)
-
-
-def draw_ratios(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
-    """Draw the mean of a column against the noise level, one line per number of points."""
-    shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.8, table["ratio"].nunique()))
-    for (ratio, rows), shade, mark in zip(table.groupby("ratio"), shades, MARKS, strict=False):
-        name = f"$n = {ratio:g}\\,(d + d(d-1)/4)$" if ratio != 1 else "$n = d + d(d-1)/4$"
-        with_intervals(ax, rows, "noise", column, mean_of, color=shade, marker=mark, label=name)
-    ax.set(xlabel=r"noise $\sigma$", ylabel=label)
-
-
-def draw_oracle(ax: Axes, rows: pd.DataFrame) -> None:
-    """Draw the mean error of the labels given by the true direction."""
-    mean = rows.groupby("noise")["error_direction"].mean()
-    ax.plot(mean.index, mean, color=GRAY, ls=":", lw=1.4, label="true direction")
-    ax.set_ylim(-0.03, 1.03)
+        axes[0].set_ylabel(f"clustering error, $d = {table['d'].iloc[0]}$")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
 
 
 EXPERIMENT = Experiment("noise", cells_of, measure, draw, findings, SETTINGS)

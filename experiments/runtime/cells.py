@@ -185,7 +185,8 @@ def reach_gaps(planted: Planted, lam: float, method: str, seed: int) -> Row:
     runs = list(climb(planted, lam, method))
     row = describe(planted, min(runs, key=gap_of))
     for k, (column, goal) in enumerate(zip(TIMES, GOALS, strict=True)):
-        seconds = min((seconds_to(run, k) for run in runs if gap_of(run) <= goal), default=np.nan)
+        reached = [(times_of(run)[k], run.seconds) for run in runs if gap_of(run) <= goal]
+        seconds = min((own if np.isnan(first) else first for first, own in reached), default=np.nan)
         row[column] = seconds if seconds <= LIMIT else np.nan
     return row | {"reason": reason_of(runs[-1])}
 
@@ -207,12 +208,6 @@ def climb(planted: Planted, lam: float, method: str) -> Iterator[Result]:
 def gap_of(result: Result) -> float:
     """Return the relative gap, (upper - lower) / upper."""
     return relative_gap(dc.Bracket(result.lower, result.upper))
-
-
-def seconds_to(result: Result, goal: int) -> float:
-    """Return the seconds to a goal that a result reaches, from its history if it has one."""
-    reached = times_of(result)[goal]
-    return result.seconds if np.isnan(reached) else reached
 
 
 def hold_against_penalty(planted: Planted, lam: float, method: str, seed: int) -> Row:

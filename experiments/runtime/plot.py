@@ -5,18 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.benchmark.cells import TIMES
 from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, open_marks, save
 from experiments.methods import MAX_CUT, PUBLISHED
 from experiments.runtime.cells import LIMIT
-from experiments.runtime.fit import fit_exponent
 
 STYLES = {
     "low_rank": Style(ACCENT, "-", "^"),
@@ -43,7 +40,7 @@ MARK: dict[str, Any] = {"ms": 3.5, "mew": 0.8}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the times to a relative gap; in supplements, the methods' own rules and the cost."""
+    """Draw the times to a relative gap and, in a supplement, the methods' own rules."""
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
         gaps = table[table["goal"] == "gap"]
         figure, axes = plt.subplots(2, 2, figsize=(PAGE, 4.9), sharey=True)
@@ -53,7 +50,6 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         draw_legend(figure, gaps)
         save(figure, stem)
         draw_own_rules(table[table["goal"] == "own"], stem.with_name(f"{stem.name}_supplement"))
-        draw_cost(table, stem.with_name(f"{stem.name}_cost"))
 
 
 def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame) -> None:
@@ -128,58 +124,6 @@ def draw_line(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str
     ax.plot(line.index, line, **style._asdict(), **MARK)
     stopped = line[~met.reindex(line.index)]
     open_marks(ax, stopped.index, stopped, style, **MARK)
-
-
-def draw_cost(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the time of an iteration and the number of iterations."""
-    cost, counts = (table[table["goal"] == goal] for goal in ("cost", "iterations"))
-    panels = [
-        (cost, "n", "$n$", "iteration_seconds", "time per iteration (s)", "(a) $d = 50$"),
-        (cost, "d", "$d$", "iteration_seconds", "time per iteration (s)", "(b) $n = 20000$"),
-        (counts, "epsilon", r"$\epsilon\,\log d$", "iterations", "iterations", "(c) $n = 1000$, $d = 20$"),
-        (counts, "d", r"$\log d$", "scaled", r"iterations $\times\ \epsilon\sqrt{\log d}$", "(d) $n = 1000$"),
-    ]
-    figure, axes = plt.subplots(1, 4, figsize=(PAGE, 2.4))
-    for ax, (rows, panel, x_label, column, label, title) in zip(axes, panels, strict=True):
-        x = "log_d" if column == "scaled" else panel
-        draw_law(ax, scaled(rows[rows["panel"] == panel]), x, column)
-        ax.set(ylabel=label, title=title, xlabel=x_label)
-    save(figure, stem)
-
-
-def scaled(counts: pd.DataFrame) -> pd.DataFrame:
-    """Return iteration counts with the smoothing epsilon, and the counts divided by the paper's order."""
-    log_d = np.maximum(np.log(counts["d"]), 1.0)
-    smoothing = counts["epsilon"] / log_d
-    return counts.assign(inverse=1.0 / smoothing, log_d=log_d, scaled=counts["iterations"] * smoothing * log_d**0.5)
-
-
-def draw_law(ax: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
-    """Draw the measurements and, for four sizes or more, the power law with its exponent and interval."""
-    if rows.empty:
-        return
-    ax.plot(rows[x], rows[y], color=GRAY, marker="D", mfc="none", ls="none", ms=2.5, mew=0.7)
-    ax.set(xscale="log", yscale="log")
-    ax.yaxis.set_minor_formatter("")
-    if rows[y].max() < 10 * rows[y].min():  # a decade would have at most one tick label
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.yaxis.set_major_formatter("{x:g}")
-    if x in ("d", "log_d"):
-        label_sizes(ax, rows[x].round(2))
-    exponent = fit_exponent(rows, x, y)
-    if not np.isfinite(exponent.value):
-        return
-    middle = np.log(rows[[x, y]]).mean()
-    at = np.geomspace(rows[x].min(), rows[x].max(), 40)
-    low, line, high = (
-        np.exp(middle[y] + p * (np.log(at) - middle[x])) for p in (exponent.low, exponent.value, exponent.high)
-    )
-    ax.plot(at, line, color=ACCENT, lw=0.8)
-    ax.fill_between(at, low, high, color=ACCENT, alpha=0.2, lw=0)
-    ax.margins(y=0.25)
-    text = f"exponent {exponent.value:.2f}\n({exponent.low:.2f} to {exponent.high:.2f})"
-    x_at, side = (0.97, "right") if exponent.value < 0 else (0.04, "left")
-    ax.text(x_at, 0.98, text, transform=ax.transAxes, fontsize=6.5, va="top", ha=side, color=ACCENT)
 
 
 def draw_legend(figure: Any, lines: pd.DataFrame) -> None:

@@ -1,6 +1,5 @@
-"""Cells of the sparse regime: recovery of flat directions, admissible weights, and the theory."""
+"""Cells of the sparse regime: recovery of flat directions, and admissible weights."""
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -14,10 +13,9 @@ from experiments.harness.sweep import Cell, Row
 from experiments.phase_transition.cells import MOST_POINTS, points_of
 from experiments.phase_transition.findings import RECOVERED
 from experiments.phase_transition.uniqueness import is_only_solution, wendel
-from experiments.sparse_regime.cone import dimension_bound, draw_dimension
-from experiments.sparse_regime.limit import is_least_norm
+from experiments.sparse_regime.models import dimension_bound
 from experiments.sparse_regime.population import solve_population
-from experiments.sparse_regime.search import Answer, ladder, least_points
+from experiments.sparse_regime.search import ladder, least_points
 
 LAW = 0.3  # of the population: the weight is this number over (s - 1) d
 ORACLE = (0.2, 0.4, 0.1, 0.8, 0.05, 0.025)  # weights tried, times 1/((s - 1) d), most promising first
@@ -40,15 +38,11 @@ GRIDS: dict[str, dict[str, tuple[Sizes, int]]] = {  # part: sizes, replications
         "exact": ({1: LADDER}, 24),
         "law": ({2: LADDER[1:], 4: LADDER[1:], 8: LADDER[1:9]}, 10),
         "oracle": ({2: LADDER[1:8], 4: LADDER[1:8], 8: LADDER[1:7]}, 10),
-        "limit": ({2: LADDER[:4], 4: LADDER[:4], 8: LADDER[1:4]}, 10),
-        "cone": ({1: [8, 16, 32, 64], 2: LADDER, 4: LADDER, 8: LADDER}, 40),
     },
     "smoke": {
         "exact": ({1: [8, 16]}, 2),
         "law": ({2: [12, 16], 4: [12, 16], 8: [12, 16]}, 2),
         "oracle": ({2: [12], 4: [12], 8: [12]}, 1),
-        "limit": ({2: [6, 8]}, 2),
-        "cone": ({1: [8, 16], 2: [8, 16], 4: [8, 16], 8: [12, 16]}, 2),
     },
 }
 DIAGRAM_SPARSITY = 4
@@ -91,22 +85,22 @@ def measure(part: str, **cell: int | float) -> Row:
 
 def measure_exact(sparsity: int, d: int, replication: int) -> Row:
     """Search the n from which on a 1-sparse instance has a unique solution (for any weight), by the linear program."""
-    return search(lambda n: decided(is_only_solution(points(sparsity, n, d, replication)[0])), wendel(d), 4 * d)
+
+    def is_unique(n: int) -> bool:
+        return is_only_solution(points(sparsity, n, d, replication)[0])
+
+    return least_points(is_unique, ladder(4, 4 * d), wendel(d))._asdict()
 
 
 def measure_weights(sparsity: int, d: int, replication: int, *, multiples: tuple[float, ...]) -> Row:
     """Search the n from which on the labels are recovered at one or more of the weights."""
-    return search(lambda n: recover(sparsity, n, d, replication, multiples), guess_of(sparsity, d), MOST_POINTS)
 
+    def is_recovered(n: int) -> bool:
+        X, y, _ = points(sparsity, n, d, replication)
+        return any(recovers(X, y, multiple / ((sparsity - 1) * d), sparsity) for multiple in multiples)
 
-def measure_limit(sparsity: int, d: int, replication: int) -> Row:
-    """Search the n from which on vv' is the unique solution as the weight tends to 0, by the semidefinite program."""
-
-    def answer(n: int) -> Answer:
-        X, _, v = points(sparsity, n, d, replication)
-        return decided(is_least_norm(X, v))
-
-    return search(answer, guess_of(sparsity, d), MOST_POINTS)
+    guess = 0.9 * (1.0 + dimension_bound(sparsity, d))
+    return least_points(is_recovered, ladder(4, MOST_POINTS), guess)._asdict()
 
 
 def points(sparsity: int, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
@@ -114,34 +108,10 @@ def points(sparsity: int, n: int, d: int, replication: int) -> tuple[Array, Arra
     return points_of(sparsity, "flat", n, d, replication)
 
 
-def decided(recovered: bool) -> Answer:
-    """Return the answer of a program."""
-    return Answer.RECOVERED if recovered else Answer.FAILED
-
-
-def guess_of(sparsity: int, d: int) -> float:
-    """Return an approximate n at which to begin the search."""
-    return 0.9 * (1.0 + dimension_bound(sparsity, d))
-
-
-def search(answer: Callable[[int], Answer], guess: float, last: int) -> Row:
-    """Return the row of a search."""
-    begin = time.perf_counter()
-    found = least_points(answer, ladder(4, last), guess)
-    return {**found._asdict(), "seconds": time.perf_counter() - begin}
-
-
-def recover(sparsity: int, n: int, d: int, replication: int, multiples: tuple[float, ...]) -> Answer:
-    """Return whether the labels are recovered at one of the weights; undecided if the time ran out first."""
-    X, y, _ = points(sparsity, n, d, replication)
-    undecided = False
-    for multiple in multiples:
-        lam = multiple / ((sparsity - 1) * d)
-        result = solve(X, lam, sparsity)
-        if error_of(result, y) < RECOVERED and result.gap <= DECIDED * lam * sparsity:
-            return Answer.RECOVERED
-        undecided |= result.gap > DECIDED * lam * sparsity
-    return Answer.UNDECIDED if undecided else Answer.FAILED
+def recovers(X: Array, y: Array, lam: float, sparsity: int) -> bool:
+    """Return whether a weight recovers the labels; not if the time ran out before the solution decides it."""
+    result = solve(X, lam, sparsity)
+    return error_of(result, y) < RECOVERED and result.gap <= DECIDED * lam * sparsity
 
 
 def solve(X: Array, lam: float, sparsity: int) -> dc.Result:
@@ -154,12 +124,6 @@ def solve(X: Array, lam: float, sparsity: int) -> dc.Result:
 def error_of(result: dc.Result, y: Array) -> float:
     """Return the clustering error."""
     return dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F))
-
-
-def measure_cone(sparsity: int, d: int, replication: int) -> Row:
-    """Draw one sample of the statistical dimension of the limit, and bound it."""
-    rng = np.random.default_rng([2017, sparsity, d, replication])
-    return {"dimension": draw_dimension(sparsity, d, rng), "bound": dimension_bound(sparsity, d)}
 
 
 def measure_population(sparsity: int, d: int, lam: float) -> Row:
@@ -179,8 +143,6 @@ MEASURES: dict[str, Callable[..., Row]] = {
     "exact": measure_exact,
     "law": partial(measure_weights, multiples=(LAW,)),
     "oracle": partial(measure_weights, multiples=ORACLE),
-    "limit": measure_limit,
-    "cone": measure_cone,
     "population": measure_population,
     "sample": measure_sample,
 }

@@ -11,21 +11,20 @@ from experiments.harness.intervals import Interval, proportion_of
 from experiments.harness.tables import split_parts
 from experiments.phase_transition.findings import RECOVERED
 from experiments.sparse_regime.cells import LAW, PER_D
-from experiments.sparse_regime.models import boundary_of, growth_in_sparsity, theory_of
+from experiments.sparse_regime.models import boundary_of, dimension_bound, growth_in_sparsity
 
 TITLE = "The sparse regime: the conjecture n = O(l d)"
 ABOUT = (
     "Flat l-sparse directions, balanced, noiseless, columns of sample variance 1, even n, searched on the data stream "
-    "of each replication by bisection in steps of 7 %: with the weight of |V|_1 at 0.3/((l-1) d), with the best of six "
-    "weights from 0.025/((l-1) d) to 0.8/((l-1) d), and in the limit of a vanishing weight. The theory is 1 + delta, "
-    "delta the statistical dimension of the cone of the limit's program, by Monte Carlo; that random points follow it "
-    "is a conjecture."
+    "of each replication by bisection in steps of 7 %: with the weight of |V|_1 at 0.3/((l-1) d), and with the best of "
+    "six weights from 0.025/((l-1) d) to 0.8/((l-1) d). The theory, n = 1 + delta, is for a vanishing weight: delta is "
+    "an upper bound, in closed form, of the statistical dimension of the cone of its program; that random points "
+    "follow it is a conjecture."
 )
 FROM_D = 16
 RULES_OF_WEIGHT = {"oracle": "best weight", "law": f"weight {LAW:g}/((l-1) d)"}
 PENALIZED = (2, 4, 8)
 Found = Mapping[str, Mapping[int, Boundary]]  # choice of the weight, sparsity
-LIMIT_RULE = {"limit": "limit of a vanishing weight"}
 IN_L = "l"
 
 
@@ -68,7 +67,7 @@ RULES = (CONJECTURE,)
 def findings(table: pd.DataFrame) -> list[Finding]:
     """Return the growth of the boundaries in d and l, and their theory."""
     parts = split_parts(table)
-    found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in ("law", "oracle", "limit")}
+    found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in RULES_OF_WEIGHT}
     return [
         Finding(
             "Growth of n at the boundary, as a power of d for each l, and of l at the largest d with four boundaries",
@@ -77,8 +76,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "The sizes measured do not determine the order for large d.",
         ),
         Finding(
-            "Boundary over 1 + delta, the theory for a vanishing penalty, which has no free constant",
-            theory_holds(found, parts["cone"]),
+            "Boundary over 1 + delta, delta a bound on the statistical dimension for a vanishing penalty; no free constant",
+            over_theory(found),
         ),
         Finding(
             "lambda (l - 1) d at which the direction survives with infinitely many points, l = 4, and recovery with "
@@ -101,28 +100,21 @@ def growth(found: Found) -> pd.DataFrame:
         for l in (l for l in PENALIZED if l in found[rule]):
             fit = fit_power(found[rule][l], FROM_D)
             records[words, f"d, l = {l}"] = {"exponent": fit.exponent, "boundaries": fit.dimensions}
-        in_l = growth_in_sparsity(found[rule], widest_dimension(found[rule]))
+        common = set.intersection(*(set(boundary.d[boundary.inside]) for boundary in found[rule].values()))
+        in_l = growth_in_sparsity(found[rule], max(common, default=np.nan))
         records[words, IN_L] = {"exponent": in_l, "boundaries": len(found[rule])}
     return pd.DataFrame.from_dict(records, orient="index").rename_axis(["weight", "power of"])
 
 
-def widest_dimension(found: Mapping[int, Boundary]) -> float:
-    """Return the largest d at which all sparsities have a boundary; NaN if there is none."""
-    dimensions = [set(b.d[b.inside]) for b in found.values()]
-    return float(max(set.intersection(*dimensions), default=np.nan)) if dimensions else float("nan")
-
-
-def theory_holds(found: Found, cone: pd.DataFrame) -> pd.DataFrame:
+def over_theory(found: Found) -> pd.DataFrame:
     """Return the range of the boundaries over the theory."""
-    theory = theory_of(cone)
     records = {}
-    for rule, words in {**LIMIT_RULE, **RULES_OF_WEIGHT}.items():
-        at = [(theory[l], found[rule][l]) for l in PENALIZED if l in found[rule] and l in theory]
-        ratios = np.concatenate([np.zeros(0), *(b.n50[b.inside] / law(b.d[b.inside]) for law, b in at)])
+    for rule, words in RULES_OF_WEIGHT.items():
+        at = [(l, found[rule][l]) for l in PENALIZED if l in found[rule]]
+        theory = [1.0 + dimension_bound(l, d) for l, boundary in at for d in boundary.d[boundary.inside]]
+        ratios = np.concatenate([b.n50[b.inside] for _, b in at]) / theory
         if len(ratios):
             records[words] = {"smallest": ratios.min(), "largest": ratios.max(), "boundaries": len(ratios)}
-    if not records:  # the grid is too coarse
-        return pd.DataFrame({"weight": ["0 boundaries"]})
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight")
 
 

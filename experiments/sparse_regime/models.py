@@ -1,15 +1,14 @@
-"""Boundaries of recovery obtained from searches, their growth with the sparsity, and their theory."""
+"""Boundaries of recovery obtained from searches, their growth with the sparsity, and a bound from theory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+import scipy.optimize
+import scipy.stats
 
-from diffrac_cvx.typing import Array
 from experiments.harness.boundary import LEAST_DIMENSIONS, Boundary, boundary_at, collect
 from experiments.harness.intervals import DRAWS, UNKNOWN, Interval, interval_of
-
-Law = Callable[[Array], Array]
 
 
 def boundary_of(searches: pd.DataFrame) -> Boundary:
@@ -31,31 +30,45 @@ def boundary_of(searches: pd.DataFrame) -> Boundary:
     return collect(found)
 
 
-def theory_of(cone: pd.DataFrame) -> dict[int, Law]:
-    """Return 1 + statistical dimension as a function of d for each sparsity, by piecewise power laws."""
-    laws: dict[int, Law] = {}
-    for sparsity, part in cone.groupby("sparsity"):
-        mean = 1.0 + part.groupby("d")["dimension"].mean()
-        laws[int(str(sparsity))] = interpolation(mean.index.to_numpy(float), mean.to_numpy(float))
-    return laws
-
-
-def interpolation(at: Array, values: Array) -> Law:
-    """Return the piecewise power law through points."""
-    return lambda d: np.exp(np.interp(np.log(d), np.log(at), np.log(values)))
-
-
 def growth_in_sparsity(boundaries: Mapping[int, Boundary], d: float) -> Interval:
     """Return the exponent of n50 in l at one d, from at least four l; otherwise undetermined."""
-    x, y, draws, units = [], [], [], []
-    for sparsity, found in boundaries.items():
-        for i in np.flatnonzero((found.d == d) & found.inside):
-            x.append(np.log(sparsity))
-            y.append(np.log(found.n50[i]))
-            draws.append(np.log(found.draws[:, i]))
-            units.append(int(found.units[i]))
-    if len(x) < LEAST_DIMENSIONS:
+    at = {l: found for l, found in boundaries.items() if np.any((found.d == d) & found.inside)}
+    if len(at) < LEAST_DIMENSIONS:
         return UNKNOWN
-    known = [draw for draw in np.array(draws).T if np.all(np.isfinite(draw))]
-    slopes = np.array([np.polyfit(x, draw, 1)[0] for draw in known] + [np.nan] * (DRAWS - len(known)))
-    return interval_of(float(np.polyfit(x, y, 1)[0]), slopes, min(units), len(units), least=0.5)
+    x, places = np.log(list(at)), [int(np.flatnonzero(found.d == d)[0]) for found in at.values()]
+    pairs = list(zip(at.values(), places, strict=True))
+    y = np.log([found.n50[i] for found, i in pairs])
+    draws = np.log(np.column_stack([found.draws[:, i] for found, i in pairs]))
+    slopes = np.full(DRAWS, np.nan)
+    known = np.isfinite(draws).all(axis=1)
+    slopes[known] = np.polyfit(x, draws[known].T, 1)[0]
+    units = min(int(found.units[i]) for found, i in pairs)
+    return interval_of(float(np.polyfit(x, y, 1)[0]), slopes, units, len(at), least=0.5)
+
+
+def dimension_bound(sparsity: int, d: float) -> float:
+    r"""Return a closed-form upper bound of the statistical dimension of the cone that decides a vanishing penalty.
+
+    As lambda falls to 0 the solution has the smallest |V|_1 among all V with x_i'Vx_i = 1.  It is vv' if and only if no
+    direction of the tangent cone of the semidefinite matrices at vv' has x_i' Delta x_i = 0 for all i and a directional
+    derivative of |.|_1 at most 0.  If random points behaved as Gaussian measurements, which is a conjecture, 1 + delta
+    points would be needed, delta the statistical dimension of the directions with such a derivative (Amelunxen, Lotz,
+    McCoy and Tropp, 2014).  It is the mean squared distance of a Gaussian matrix to the polar cone.  A point of that
+    cone, the matrix clipped at any t, gives
+
+    .. math:: \delta \le (l-1) + \tfrac{l(l-1)}2 + (l-1) l^2 t^2 + (d-l) (1 + (l-1)^2 t^2)
+              + \big((d-l)(d-l-1) + 2 l (d-l)\big)\, \mathbb{E} \big(|g| / \sqrt2 - t\big)_+^2 ,
+
+    of order (l-1)^2 d log(d / (l-1)^2) at the best t.  Without the derivative it is d - 1 + d(d-1)/4.
+    """
+    l, rest = sparsity, d - sparsity
+    pairs = rest * (rest - 1) + 2 * l * rest
+
+    def bound(t: float) -> float:
+        z = t * 2.0**0.5
+        tail = (1.0 + z**2) * scipy.stats.norm.sf(z) - z * scipy.stats.norm.pdf(z)  # E (|g| - z)_+^2 / 2
+        fixed = (l - 1) + l * (l - 1) / 2 + (l - 1) * (l * t) ** 2
+        return float(fixed + rest * (1.0 + ((l - 1) * t) ** 2) + pairs * tail)
+
+    found = scipy.optimize.minimize_scalar(bound, bounds=(1e-3, 12.0), method="bounded")
+    return min(float(found.fun), d - 1 + d * (d - 1) / 4)

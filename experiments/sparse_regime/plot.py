@@ -16,11 +16,11 @@ from experiments.phase_transition.curves import draw_boundary
 from experiments.phase_transition.findings import RECOVERED
 from experiments.phase_transition.uniqueness import wendel
 from experiments.sparse_regime.findings import PENALIZED, boundaries_of
-from experiments.sparse_regime.models import Law, theory_of
+from experiments.sparse_regime.models import dimension_bound
 from experiments.theory.unique_solution import statistical_dimension
 
 COLORS = {1: "#777777", 2: SECONDARY, 4: ACCENT, 8: GREEN}
-MARKS = {"law": "o", "oracle": "s", "limit": "x"}
+MARKS = {"law": "o", "oracle": "s"}
 DIMENSIONS = (32, 64, 96)  # dimensions at which the growth in l is drawn
 GRAYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.05, 0.75, 256)))
 
@@ -29,23 +29,21 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw n over d and over l, and the weights that preserve the direction."""
     parts = split_parts(table)
     found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in MARKS}
-    theory = theory_of(parts["cone"])
     with plt.rc_context(STYLE):
         figure, axes = plt.subplot_mosaic("ab\nac", figsize=(PAGE, 5.0))
-        draw_dimensions(axes["a"], found, theory)
-        draw_sparsities(axes["b"], found, theory)
+        draw_dimensions(axes["a"], found)
+        draw_sparsities(axes["b"], found)
         draw_weights(axes["c"], parts["population"], parts["sample"])
         save(figure, stem)
 
 
-def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law]) -> None:
+def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]]) -> None:
     """Draw the boundaries over d with the theory."""
     d = np.geomspace(8, 256, 60)
     ax.plot(d, statistical_dimension(d), ":", color="black", lw=0.9)
     ax.plot(d, wendel(d), "--", color=COLORS[1], lw=0.9)
     for l in PENALIZED:
-        if l in theory:
-            ax.plot(d, theory[l](d), "--", color=COLORS[l], lw=0.9)
+        ax.plot(d, [1 + dimension_bound(l, at) for at in d], "--", color=COLORS[l], lw=0.9)
     for rule, mark in MARKS.items():
         for l, boundary in found[rule].items():
             if l > 1 or rule == "law":
@@ -54,9 +52,8 @@ def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
     ax.set(xlabel="dimension $d$", ylabel="50 % boundary $n$", title="(a) points for recovery")
     for x, y, color, text in (
         (8, 9000, "black", "dotted: $d + d(d-1)/4$"),
-        (8, 5000, "black", "dashed: $1 + \\delta$ (theory)"),
+        (8, 5000, "black", "dashed: $1 + \\delta$ (theory, $\\lambda \\to 0$)"),
         (8, 2800, "black", "\u25cb $\\lambda = 0.3/((l-1)d)$, \u25a1 best $\\lambda$"),
-        (8, 1600, "black", "\u00d7 $\\lambda \\to 0$, by an SDP"),
         (170, 45, COLORS[1], "$l = 1$"),
         (170, 330, COLORS[2], "$l = 2$"),
         (150, 1500, COLORS[4], "$l = 4$"),
@@ -65,7 +62,7 @@ def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
         ax.text(x, y, text, color=color, fontsize=6.5)
 
 
-def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law]) -> None:
+def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]]) -> None:
     """Draw the boundaries over l at several d."""
     for d, color in zip(DIMENSIONS, (SECONDARY, ACCENT, GREEN), strict=True):
         points = [(l, b.n50[b.d == d][0], b) for l, b in found["law"].items() if np.any(b.inside & (b.d == d))]
@@ -73,9 +70,8 @@ def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
             at = b.d == d
             bars = np.array([b.n50[at] - b.low[at], b.high[at] - b.n50[at]])
             ax.errorbar([l], b.n50[at], bars, fmt="o", ms=3, mfc="white", mec=color, ecolor=color, elinewidth=0.7)
-        known = sorted(set(theory) & {1, *PENALIZED})
-        expected = [float(theory[l](np.array([float(d)]))[0]) if l > 1 else wendel(d) for l in known]
-        ax.plot(known, expected, "--", color=color, lw=0.9)
+        theory = [wendel(d), *(1 + dimension_bound(l, d) for l in PENALIZED)]
+        ax.plot([1, *PENALIZED], theory, "--", color=color, lw=0.9)
         ax.plot([5.5, 9.5], [statistical_dimension(d)] * 2, ":", color=color, lw=0.9)
         ax.text(9.8, statistical_dimension(d), f"$d = {d}$", color=color, fontsize=6.5, va="center")
     lines = np.array([1.0, 9.5])

@@ -1,7 +1,7 @@
 """Smallest number of points at which a replication is recovered, by bisection on its own data stream."""
 
 from collections.abc import Callable
-from enum import Enum
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,16 +11,8 @@ RATIO = 1.07  # of neighbouring n on the grid: half of a step is the error of a 
 STRIDE = 4  # grid points per step, until both success and failure occur
 
 
-class Answer(Enum):
-    """Result of a trial; the value is its mark in the table."""
-
-    RECOVERED = "+"
-    FAILED = "-"
-    UNDECIDED = "?"  # the time limit was reached: counts as failed
-
-
 class Search(NamedTuple):
-    """Smallest n of the grid that is recovered.
+    """Smallest n of the grid at which a replication is recovered.
 
     Attributes
     ----------
@@ -28,16 +20,10 @@ class Search(NamedTuple):
         This n; the last of the grid if even that fails.
     outside : int
         1 if the last fails, -1 if the first succeeds, else 0.
-    undecided : int
-        Number of trials that reached their time limit.
-    tried : str
-        All trials, in order: n and mark.
     """
 
     points: int
     outside: int
-    undecided: int
-    tried: str
 
 
 def ladder(first: int, last: int) -> npt.NDArray[np.int64]:
@@ -47,14 +33,9 @@ def ladder(first: int, last: int) -> npt.NDArray[np.int64]:
     return np.unique(rungs[(rungs >= 4) & (rungs <= last)])
 
 
-def least_points(answer: Callable[[int], Answer], rungs: npt.NDArray[np.int64], guess: float) -> Search:
-    """Return the smallest n that is recovered if more points never hurt; steps from a guess, then bisection."""
-    known: dict[int, Answer] = {}
-
-    def recovered(i: int) -> bool:
-        known[i] = known.get(i) or answer(int(rungs[i]))
-        return known[i] is Answer.RECOVERED
-
+def least_points(succeeds: Callable[[int], bool], rungs: npt.NDArray[np.int64], guess: float) -> Search:
+    """Return the smallest n that succeeds if more points never hurt; steps from a guess, then bisection."""
+    recovered = cache(lambda i: succeeds(int(rungs[i])))
     top = len(rungs) - 1
     i = int(np.clip(np.searchsorted(rungs, guess), 0, top))
     low, high = -1, top + 1  # fails at low, succeeds at high
@@ -71,6 +52,4 @@ def least_points(answer: Callable[[int], Answer], rungs: npt.NDArray[np.int64], 
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if recovered(middle) else (middle, high)
-    tried = " ".join(f"{rungs[i]}{mark.value}" for i, mark in known.items())
-    undecided = sum(mark is Answer.UNDECIDED for mark in known.values())
-    return Search(int(rungs[min(high, top)]), 1 if high > top else -1 if high == 0 else 0, undecided, tried)
+    return Search(int(rungs[min(high, top)]), 1 if high > top else -1 if high == 0 else 0)

@@ -1,71 +1,43 @@
 """Draw Table 1 from its measurements."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diffrac_cvx.machine.writing import write_text
-from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save
+from experiments.harness.beyond import draw_intervals, panels
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
 from experiments.two_class.cells import EARLY, PUBLISHED_MOST, STOPS
-from experiments.two_class.readings import MAIN, PUBLISHED, READINGS
+from experiments.two_class.readings import READINGS
 from experiments.two_class.table import (
     SAME,
     Protocol,
     by_protocol,
-    by_reading,
     fraction_wrong,
-    markdown,
     settings,
     summary,
-    tables_of,
     telling_first,
 )
 
-GOLD, PURPLE, TEAL = "#b8860b", "#7b3294", "#1b7f7a"
-MARKERS = dict(zip(READINGS, "^osDvPX", strict=True))
-FLOOR = -16.0  # position of the mark for a reading without a figure, in % of the points
+GOLD, PURPLE = "#b8860b", "#7b3294"
+MARKS = dict(zip(READINGS, zip("^sDvP", (ACCENT, GREEN, PURPLE, GRAY, GOLD), strict=True), strict=True))
 LEGEND = (  # in columns of three
     *("sparse", "sparse, paper", "every setting", "non-sparse", "non-sparse, paper", "one cluster"),
     *("alternating", "alternating, paper", "least squares with labels", "k-means, whitened", "k-means, paper"),
 )
-COLORS = dict(zip(READINGS, (ACCENT, SECONDARY, GREEN, GOLD, PURPLE, GRAY, TEAL), strict=True))
-
-
-class Line(NamedTuple):
-    """The sparse errors of a reading, one for each data set; filled marks are those of the paper's own rule."""
-
-    errors: pd.Series
-    reading: str
-    label: str | None
-    filled: bool = False
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Write the tables, and draw the figures with the paper's and those of each reading."""
-    write_text(stem.with_suffix(".md"), markdown(tables_of(table)))
+    """Draw the figures with the paper's, and those of its algorithm in each reading."""
     rows = telling_first(summary(table))
-    with plt.rc_context(STYLE):
-        figure, (errors, readings, protocols) = plt.subplots(3, 1, figsize=(PAGE, 7.6), height_ratios=(3, 2, 2))
-        draw_errors(errors, rows, table)
-        optimum, published = by_reading(table), by_protocol(table)
-        titles = {reading: f"{reading} (main)" if reading == MAIN else reading for reading in READINGS}
-        draw_differences(readings, rows, [Line(optimum[r, "sparse"], r, title) for r, title in titles.items()])
-        ends = [(r, early) for r in PUBLISHED for early in (True, False)]
-        protocol = {end: str(Protocol(end[0], STOPS[0], early=end[1])) for end in ends}
-        draw_differences(
-            protocols,
-            rows,
-            [Line(published[protocol[r, early], "sparse"], r, r if early else None, not early) for r, early in ends],
-        )
-        for face, label in (("none", f"{EARLY} iterations"), ("black", f"gap {STOPS[0]:g} or {PUBLISHED_MOST}")):
-            protocols.plot([], [], "s", color="black", ms=4, mfc=face, label=label)
-        for ax, title in ((errors, "(a)"), (readings, "(b) optimum"), (protocols, "(c) paper's protocol")):
-            ax.set_xticks(np.arange(len(rows)), [name.replace("_", "\n") for name in rows["data_set"]])
+    with panels(stem, 2, 1, 5.6, height_ratios=(3, 2)) as (_, (top, bottom)):
+        draw_errors(top, rows, table)
+        draw_differences(bottom, rows, by_protocol(table))
+        for ax, title in ((top, "(a)"), (bottom, "(b) paper's algorithm")):
+            ax.set_xticks(np.arange(len(rows)), [name.replace("_", "\n") for name in rows.index])
             ax.set_xlim(-0.5, len(rows) - 0.5)
             ax.tick_params(axis="x", length=0)
             ax.set_title(title)
@@ -73,21 +45,16 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                 ax.axvline(k - 0.5, color="0.9", lw=0.6, zorder=0)
             handles = dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
             names = [name for name in LEGEND if name in handles] or list(handles)
-            above: dict[str, Any] = {
-                "loc": "lower right",
-                "bbox_to_anchor": (1.0, 1.0),
-                "frameon": False,
-                "columnspacing": 1.2,
-            }
-            ax.legend([handles[name] for name in names], names, ncols=4 if len(names) > 6 else 3, **above)
-        save(figure, stem)
+            above: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+            columns = 4 if len(names) > 6 else 3
+            ax.legend([handles[name] for name in names], names, ncols=columns, columnspacing=1.2, **above)
 
 
 def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     """Draw the columns of Table 1: ours, the paper's (filled), and every setting that finds a clustering."""
     solved = settings(table)
     place = np.arange(len(rows))
-    for k, name in enumerate(rows["data_set"]):
+    for k, name in enumerate(rows.index):
         mine = solved[solved["split"] & (solved["data_set"] == name)]
         ax.plot(np.full(len(mine), k - 0.43), mine["error"], "_", color=GRAY, ms=5, mew=0.5, alpha=0.7)
     ax.plot([], [], "_", color=GRAY, ms=5, label="every setting")
@@ -97,29 +64,25 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
         paper = rows[f"paper {column}"]
         ax.plot(place + shift + 0.08, paper, marker=marker, color=color, label=f"{column}, paper", **marks)
     for column, shift, color, marker in (("alternating", 0.05, PURPLE, "D"), ("k-means", 0.22, GOLD, "s")):
-        mean = np.array([spread.mean for spread in rows[column]])
-        whiskers = np.abs(rows[[f"{column} low", f"{column} high"]].to_numpy(float).T - mean)
         label = "k-means, whitened" if column == "k-means" else column
-        ax.errorbar(
-            place + shift, mean, whiskers, fmt=marker, color=color, mfc="none", ms=4, elinewidth=0.8, capsize=1.5,
-            label=label,
-        )  # fmt: skip
-        paper = [spread.mean for spread in rows[f"paper {column}"]]
-        ax.plot(place + shift + 0.08, paper, marker, color=color, ms=4, label=f"{column}, paper")
+        style: dict[str, Any] = {"fmt": marker, "color": color, "ms": 4, "elinewidth": 0.8, "capsize": 1.5}
+        draw_intervals(ax, place + shift, list(rows[column]), mfc="none", label=label, **style)
+        ax.plot(place + shift + 0.08, rows[f"paper {column}"], marker, color=color, ms=4, label=f"{column}, paper")
     ax.plot(place + 0.42, rows["constant"], "x", color="black", ms=4, label="one cluster")
     ax.plot(place + 0.42, rows["supervised"], "+", color=GREEN, ms=5, label="least squares with labels")
     ax.set(ylabel="clustering error", ylim=(-0.03, 1.05))
 
 
-def draw_differences(ax: Axes, rows: pd.DataFrame, lines: Sequence[Line]) -> None:
-    """Draw fractions of wrong points minus the paper's, side by side; a small mark at the floor if there is none."""
-    paper = rows["paper sparse"].map(fraction_wrong).to_numpy(float)
-    for shift, line in zip(np.linspace(-0.38, 0.38, len(lines)), lines, strict=True):
-        more = 100 * (line.errors[rows["data_set"]].map(fraction_wrong).to_numpy(float) - paper)
-        place, color, marker = np.arange(len(rows)) + shift, COLORS[line.reading], MARKERS[line.reading]
-        face = color if line.filled else "none"
-        ax.plot(place, more, marker, color=color, ms=4, mfc=face, label=line.label)
-        blank = place[np.isnan(more)]
-        ax.plot(blank, np.full(len(blank), FLOOR), marker, color=color, ms=2.5, mfc="none", alpha=0.6)
+def draw_differences(ax: Axes, rows: pd.DataFrame, figures: Mapping[Protocol, pd.DataFrame]) -> None:
+    """Draw fractions of wrong points minus the paper's, filled by its own stopping rule."""
+    paper = rows["paper sparse"].map(fraction_wrong)
+    drawn = [Protocol(reading, STOPS[0], early=early) for reading in READINGS for early in (True, False)]
+    for shift, protocol in zip(np.linspace(-0.38, 0.38, len(drawn)), drawn, strict=True):
+        more = 100 * (figures[protocol].loc[rows.index, "sparse"].map(fraction_wrong) - paper)
+        marker, color = MARKS[protocol.reading]
+        face, label = ("none", protocol.reading) if protocol.early else (color, None)
+        ax.plot(np.arange(len(rows)) + shift, more, marker, color=color, ms=4, mfc=face, label=label)
+    for face, label in (("none", f"{EARLY} iterations"), ("black", f"gap {STOPS[0]:g} or {PUBLISHED_MOST}")):
+        ax.plot([], [], "s", color="black", ms=4, mfc=face, label=label)
     ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
     ax.set(ylabel="wrong points, ours\nminus the paper's (%)")

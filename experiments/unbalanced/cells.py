@@ -7,7 +7,6 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.rounding import ROUNDINGS
-from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
 
 N, D, ALPHA_STAR = 80, 10, 0.25
@@ -42,9 +41,13 @@ def measure(path: str, parameter: float, noise: float, replication: int) -> Row:
     rng = np.random.default_rng([2017, 2, replication])
     X, y, _ = dc.datasets.make_planted(N, D, imbalance=ALPHA_STAR, noise=noise, rng=rng)
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        solution = (
-            solve_constrained(X, parameter) if path == "alpha" else dc.low_rank(X, parameter, tol=LOW_RANK_TOLERANCE)
-        )
+        if path == "nu":
+            solution = dc.low_rank(X, parameter, tol=LOW_RANK_TOLERANCE)
+        else:
+            relaxation = dc.constrained_alpha(X, parameter)
+            solution = dc.solve(relaxation, "SCS", tol=1e-6, **SCS_OPTIONS)
+            if solution.gap > AGAIN:
+                solution = dc.solve(relaxation, "SCS", tol=1e-6, **{**SCS_OPTIONS, "max_iters": MORE_ITERS})
     return {
         "solver": solution.solver,
         "value": solution.value,
@@ -54,12 +57,3 @@ def measure(path: str, parameter: float, noise: float, replication: int) -> Row:
         "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(solution.F),
         **{f"error_{name}": dc.metrics.clustering_error(y, ROUNDINGS[name](solution.F)) for name in SIGNS},
     }
-
-
-def solve_constrained(X: Array, alpha: float) -> dc.Result:
-    """Solve at alpha by SCS, with more iterations if necessary."""
-    relaxation = dc.constrained_alpha(X, alpha)
-    result = dc.solve(relaxation, "SCS", tol=1e-6, **SCS_OPTIONS)
-    if result.gap <= AGAIN:
-        return result
-    return dc.solve(relaxation, "SCS", tol=1e-6, **{**SCS_OPTIONS, "max_iters": MORE_ITERS})

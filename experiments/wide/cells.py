@@ -1,6 +1,5 @@
-"""Cells of the experiment on wide tables: simulated tables, pairs of real classes, and times to a certified gap."""
+"""Cells of the experiment on wide tables: simulated tables, and pairs of real classes."""
 
-import time
 import warnings
 from functools import cache
 from itertools import product
@@ -12,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.problems import WideTable, make_wide
-from experiments.wide.methods import ALIVE, GOAL, LAMS, METHODS, RIDGE, SECONDS, SOLVERS, Found, Method
+from experiments.wide.methods import ALIVE, GOAL, METHODS, RIDGE, SECONDS, Found, Method
 from experiments.wide.sources import DESIGN, HELD_OUT, MOST_COLUMNS, PAIRS, SOURCES
 
 N, D, K, SHIFT = 100, 2000, 20, 1.2
@@ -33,18 +32,15 @@ MADE = [
     *({**USUAL, **changed} for changed in VARIANTS.values()),
 ]
 DRAWS = 10
-SIZES = ((100, 1000), (100, 2000), (200, 2000), (100, 5000))  # rows and columns of the timed tables
-SMALL = (40, 60)  # table for CVXPY and FISTA
-PATIENCE = 60.0  # limit in seconds of a timed solve
 SETTINGS = {"goal": GOAL, "seconds": SECONDS, "ridge": RIDGE, "alive": ALIVE, "columns": MOST_COLUMNS}
 
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid; the smoke grid downloads nothing."""
     if grid == "full":
-        return [*made_cells(MADE, DRAWS), *pair_cells(), *time_cells(SIZES)]
+        return [*made_cells(MADE, DRAWS), *pair_cells()]
     small = [{**USUAL, "n": 40, "d": 150, "noise": noise, "shift": 2.0} for noise in ("factors", "words")]
-    return [*made_cells(small, 2), *time_cells(((40, 100),), lams=(0.2,))]
+    return made_cells(small, 2)
 
 
 def made_cells(made: list[dict[str, Any]], draws: int) -> list[Cell]:
@@ -60,42 +56,15 @@ def pair_cells() -> list[Cell]:
     return [cell for kind, pairs in readable.items() for cell in cross(kind=[kind], method=METHODS, name=pairs)]
 
 
-def time_cells(sizes: tuple[tuple[int, int], ...], lams: tuple[float, ...] = LAMS) -> list[Cell]:
-    """Return the cells of times: this package's solver on every size, all solvers on a small one."""
-    asked = [("low_rank", n, d) for n, d in sizes] + [(solver, *SMALL) for solver in SOLVERS]
-    return [
-        {"kind": "time", "method": solver, "n": n, "d": d, "lam": lam} for (solver, n, d), lam in product(asked, lams)
-    ]
-
-
 KINDS = {"design": DESIGN, "held-out": HELD_OUT}
+read_once = cache(lambda name: PAIRS[name]())
 
 
 def measure(kind: str, method: str, **where: Any) -> Row:
-    """Measure a cell: cluster one table by one method, or solve it to the goal."""
+    """Measure a cell: cluster one table by one method."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if kind == "time":
-            return measure_time(method, **where)
         return judge_method(METHODS[method], table_of(**where) if kind == "made" else read_once(**where))
-
-
-def measure_time(method: str, n: int, d: int, lam: float) -> Row:
-    """Return the seconds until the relative gap is certified to reach the goal, and the gap."""
-    X = table_of(0, **{**USUAL, "n": n, "d": d}).X
-    started = time.perf_counter()
-    found = SOLVERS[method](X, lam, PATIENCE)
-    return {
-        "seconds": time.perf_counter() - started,
-        "gap": found.gap / found.upper,
-        "met": int(found.gap <= GOAL * found.upper),
-    }
-
-
-@cache
-def read_once(name: str) -> WideTable:
-    """Return a pair, cached in the process."""
-    return PAIRS[name]()
 
 
 def table_of(replication: int, *, n: int, d: int, k: int, noise: str, share: float, shift: float) -> WideTable:
@@ -106,18 +75,10 @@ def table_of(replication: int, *, n: int, d: int, k: int, noise: str, share: flo
 
 def judge_method(method: Method, table: WideTable) -> Row:
     """Return the index of a method on a table, with its own choice and with its best parameters by the labels."""
-    started = time.perf_counter()
     found = method.own(table.X, np.random.default_rng(0))
-    seconds = time.perf_counter() - started
     tuned = method.tuned(table.X, np.random.default_rng(0))
     scores = [float(adjusted_rand_score(table.y, one.labels)) for one in (found, *tuned)]
-    return {
-        "index": scores[0],
-        "best": max(scores),
-        "seconds": seconds,
-        "gap": found.gap,
-        **judge_columns(found, table),
-    }
+    return {"index": scores[0], "best": max(scores), "gap": found.gap, **judge_columns(found, table)}
 
 
 def judge_columns(found: Found, table: WideTable) -> Row:

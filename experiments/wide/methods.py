@@ -37,31 +37,9 @@ class Method(NamedTuple):
     tuned: Callable[[Array, np.random.Generator], Iterable[Found]] = lambda X, rng: ()  # the labels choose the best
 
 
-def solve(X: Array, lam: float, seconds: float = SECONDS) -> dc.Result:
-    """Solve the relaxation until the relative gap is `GOAL`."""
-    return dc.low_rank(X, lam=lam, ridge=RIDGE, tol=GOAL * lam, time_limit=seconds, callback=is_narrow)
-
-
-def by_fista(X: Array, lam: float, seconds: float) -> dc.Result:
-    """Solve by accelerated FISTA until the relative gap is `GOAL`."""
-    return dc.fista(X, lam=lam, ridge=RIDGE, tol=GOAL * lam, max_iter=10**7, time_limit=seconds, callback=is_narrow)
-
-
-def by_cvxpy(X: Array, lam: float, seconds: float) -> dc.Result:
-    """Solve with CVXPY and SCS; compilation is part of the time."""
-    return dc.solve(dc.v_space(X, 1.0, dc.Penalty(lam=lam, ridge=RIDGE)), "SCS", tol=GOAL * lam, time_limit=seconds)
-
-
 def is_narrow(progress: dc.Progress) -> bool:
     """Return whether a solve has reached the goal."""
     return progress.upper - progress.lower <= GOAL * progress.upper
-
-
-SOLVERS: dict[str, Callable[[Array, float, float], dc.Result]] = {  # timed solvers
-    "low_rank": solve,
-    "FISTA": by_fista,
-    "CVXPY": by_cvxpy,
-}
 
 
 def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Found:
@@ -69,8 +47,8 @@ def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Foun
 
     The selected columns are those whose V_jj is not small compared with the largest.
     """
-    n, d = X.shape
-    result = solve(X, suggested_lam(n, d, RIDGE) if lam is None else lam)
+    lam = suggested_lam(len(X), X.shape[1], RIDGE) if lam is None else lam
+    result = dc.low_rank(X, lam=lam, ridge=RIDGE, tol=GOAL * lam, time_limit=SECONDS, callback=is_narrow)
     used = result.features(rtol=ALIVE)
     return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
 

@@ -51,11 +51,7 @@ MOST_COLUMNS = 2000  # kept per table
 HELD_OUT_PAIRS = 9
 
 
-class Labeled(NamedTuple):
-    """A table X (n, d) and the class of each row (n,), as text."""
-
-    X: Array
-    classes: Any
+Labeled = tuple[Array, Any]  # a table X (n, d), and the class of each row (n,), as text
 
 
 class Source(NamedTuple):
@@ -137,21 +133,21 @@ def read_khan() -> Labeled:
     parts = (read_known(ISLP, f"ISLP/data/Khan_{part}.csv") for part in ("xtrain", "xtest", "ytrain", "ytest"))
     first, second, *codes = (pd.read_csv(io.BytesIO(part)).to_numpy() for part in parts)
     names = np.array(["", "BL", "EWS", "NB", "RMS"])
-    return Labeled(np.vstack([first, second]), names[np.vstack(codes).ravel()])
+    return (np.vstack([first, second]), names[np.vstack(codes).ravel()])
 
 
 @cache
 def read_nci60() -> Labeled:
     """Return the cell lines of the National Cancer Institute: 64 x 6830."""
     data, labels = (io.BytesIO(read_known(ISLP, f"ISLP/data/NCI60{file}")) for file in ("data.npy", "labs.csv"))
-    return Labeled(np.load(data, allow_pickle=False), pd.read_csv(labels)["label"].to_numpy(str))
+    return (np.load(data, allow_pickle=False), pd.read_csv(labels)["label"].to_numpy(str))
 
 
 @cache
 def read_golub() -> Labeled:
     """Return Golub's leukaemias, the training rows: 38 x 3051."""
     parts = convert(read_r(MULTTEST, "golub.RData"))
-    return Labeled(np.asarray(parts["golub"]).T, np.array(["ALL", "AML"])[np.asarray(parts["golub.cl"], dtype=int)])
+    return (np.asarray(parts["golub"]).T, np.array(["ALL", "AML"])[np.asarray(parts["golub.cl"], dtype=int)])
 
 
 @cache
@@ -163,21 +159,21 @@ def read_leukaemia() -> tuple[Array, pd.DataFrame]:
 def read_lineages() -> Labeled:
     """Return the leukaemias by lineage, B or T; stages within a lineage are one class."""
     X, rows = read_leukaemia()
-    return Labeled(X, rows["BT"].astype(str).str[0].to_numpy(str))
+    return (X, rows["BT"].astype(str).str[0].to_numpy(str))
 
 
 def read_translocations() -> Labeled:
     """Return the leukaemias of lineage B by their chromosomal translocations."""
     X, rows = read_leukaemia()
     mask = (rows["BT"].astype(str).str[0] == "B").to_numpy()
-    return Labeled(X[mask], rows["mol.biol"].astype(str).to_numpy(str)[mask])
+    return (X[mask], rows["mol.biol"].astype(str).to_numpy(str)[mask])
 
 
 @cache
 def read_bladder() -> Labeled:
     """Return Dyrskjot's bladder samples (cancers, biopsies and normal ones) from five batches: 57 x 22283."""
     X, rows = read_expressions(BLADDER, "bladderdata.rda", "bladderEset")
-    return Labeled(X, rows["cancer"].astype(str).to_numpy(str))
+    return (X, rows["cancer"].astype(str).to_numpy(str))
 
 
 @cache
@@ -192,7 +188,7 @@ def read_reuters() -> Labeled:
             words.append(set(re.findall("[a-z]{3,}", " ".join(map(str, text["content"])).lower())))
             topics.append(topic)
     known = sorted({word for text in words for word in text if sum(word in other for other in words) > 1})
-    return Labeled(np.array([[float(word in text) for word in known] for text in words]), np.array(topics))
+    return (np.array([[float(word in text) for word in known] for text in words]), np.array(topics))
 
 
 # Pairs
@@ -223,12 +219,8 @@ def read_pair(source: str, first: str, second: str) -> WideTable:
     if min(sizes) < LEAST_OF_A_CLASS:
         raise DataError(f"{source} has {sizes} rows of {first} and {second}; {LEAST_OF_A_CLASS} of each are needed")
     mask = (classes == first) | (classes == second)
-    return keep_varying(widest(X[mask]), classes[mask] == second)
-
-
-def widest(X: Array) -> Array:
-    """Return the columns with the largest variance, in their order."""
-    return X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:MOST_COLUMNS])]
+    widest = np.sort(np.argsort(-X[mask].var(axis=0), kind="stable")[:MOST_COLUMNS])
+    return keep_varying(X[mask][:, widest], classes[mask] == second)
 
 
 PAIRS: dict[str, Callable[[], WideTable]] = {

@@ -1,7 +1,7 @@
 """Wide tables with two clusters in a few columns, and tables of noise, solved and compared with the law."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
@@ -27,25 +27,18 @@ SETTINGS = {"ridge": RIDGE, "factors": FACTORS, "n": POINTS, "d": COLUMNS, "tole
 SHIFTS, WEIGHTS = (0.4, 0.6, 0.8, 1.2), (0.05, 0.1, 0.2)
 
 
-class WideTable(NamedTuple):
-    """A standardised (n, d) table and its true labels."""
+def make_wide(n: int, d: int, k: int, shift: float, rho: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return a standardised X (n, d) and y: equal clusters whose means differ by 2 shifts in the first k columns.
 
-    X: Array
-    y: Array
-
-
-def make_wide(n: int, d: int, k: int, shift: float, rho: float, rng: np.random.Generator) -> WideTable:
-    """Return two clusters of equal size whose means differ by 2 shifts of either sign in the first k columns.
-
-    Within the clusters each column has variance 1 before standardisation, of which a fraction rho comes from
-    `FACTORS` common factors.
+    The shifts have random signs.  Within the clusters each column has variance 1 before standardisation, of which a
+    fraction rho comes from `FACTORS` common factors.
     """
     y = rng.permutation(np.where(np.arange(n) < n // 2, 1.0, -1.0))
     loadings = rng.standard_normal((FACTORS, d))
     loadings /= np.linalg.norm(loadings, axis=0)
     X = (1.0 - rho) ** 0.5 * rng.standard_normal((n, d)) + rho**0.5 * rng.standard_normal((n, FACTORS)) @ loadings
     X[:, :k] += shift * y[:, None] * rng.choice([-1.0, 1.0], k)
-    return WideTable((X - X.mean(axis=0)) / X.std(axis=0), y)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
 
 
 def cells_of(grid: str) -> list[Cell]:

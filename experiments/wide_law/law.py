@@ -11,8 +11,6 @@ the objective of the true labels, as c / (1 + c), and the lower bound on the cos
 :math:`1 - C / \kappa` of :math:`\mathrm{tr} X V X^\top` is along y, and C is at most c(y).
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 import scipy.linalg
 import scipy.optimize
@@ -20,7 +18,6 @@ import scipy.special
 import scipy.stats
 
 from diffrac_cvx.typing import Array
-from experiments.sparse_regime.population import chi_squared
 
 RIDGE = 0.3
 HALVINGS = 12  # bisection steps for the cost of noise
@@ -46,45 +43,6 @@ def flat_cost(k: int, m: float, lam: float) -> float:
     t = ((1.0 - m**2) / k) ** 0.5 / m
     h = t * (2 / np.pi) ** 0.5 * np.exp(-1 / (2 * t**2)) + scipy.special.erf(1 / (t * 2**0.5))
     return float((1.0 + t**2 + (RIDGE / k + lam) / m**2) / h**2 - 1.0)
-
-
-class WidePopulation(NamedTuple):
-    """The optimum V = w uu' + e (I_J - uu') on the informative columns, u flat, and s on infinitely many others."""
-
-    w: float
-    e: float
-    s: float
-    value: float
-
-
-def solve_wide_population(k: int, m: float, lam: float) -> WidePopulation:
-    r"""Return the optimum as n and d tend to infinity, with independent columns: three unknowns, by symmetry.
-
-    .. math:: \min\ 1 - 2\, \mathbb{E} \sqrt{w (\sqrt k m + \sqrt{1 - m^2} z)^2 + e (1 - m^2) \chi^2_{k-1} + s}
-              + w (1 + (k-1) m^2 + \mathrm{ridge}) + e (k-1) (1 - m^2 + \mathrm{ridge})
-              + (1 + \mathrm{ridge} + \lambda) s + \lambda (w + (k-1) e + (k-1) |w - e|)
-    """
-    z, z_weights = np.polynomial.hermite_e.hermegauss(80)
-    chi, chi_weights = chi_squared(k - 1)
-    along, across = ((k**0.5 * m + (1 - m**2) ** 0.5 * z) ** 2)[:, None], (1 - m**2) * chi
-    weights = z_weights[:, None] * chi_weights / z_weights.sum()
-    linear = np.array([1 + (k - 1) * m**2 + RIDGE + lam * k, k + k * (RIDGE + lam), 1 + RIDGE + lam])  # w - e, e, s
-
-    def objective(x: Array) -> tuple[float, Array]:
-        gap, e, s = x
-        root = np.sqrt((gap + e) * along + e * across + s + 1e-300)
-        inverse = weights / root
-        slopes = np.array([np.sum(inverse * along), np.sum(inverse * (along + across)), np.sum(inverse)])
-        return float(1.0 - 2.0 * np.sum(weights * root) + linear @ x), linear - slopes
-
-    starts = np.array([[0.5 / (1 + k * m**2), 0.01 / k, 0.01], [0.01 / k, 0.1 / k, 0.5]])
-    bounds = scipy.optimize.Bounds(np.zeros(3), np.full(3, np.inf))
-    options: dict[str, Any] = {"maxiter": 3000, "ftol": 1e-15, "gtol": 1e-10}
-    minimize: Any = scipy.optimize.minimize  # its stubs do not know jac=True
-    runs = [minimize(objective, x, jac=True, bounds=bounds, method="L-BFGS-B", options=options) for x in starts]
-    best = min(runs, key=lambda run: float(run.fun))
-    gap, e, s = (float(entry) for entry in best.x)
-    return WidePopulation(gap + e, e, s, float(best.fun))
 
 
 def noise_cost(n: int, d: int, lam: float) -> float:

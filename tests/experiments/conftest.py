@@ -2,6 +2,7 @@ import pytest
 from toy import Here
 
 import experiments.harness.sweep as runner
+from experiments.harness import boundary, intervals
 
 
 @pytest.fixture
@@ -18,3 +19,10 @@ def folder(tmp_path, monkeypatch):
 def here(monkeypatch):
     """Cells are measured in this process."""
     monkeypatch.setattr(runner, "Worker", Here)
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Few bootstrap samples, if the width of intervals does not matter."""
+    for module in (boundary, intervals):
+        monkeypatch.setattr(module, "DRAWS", 20)

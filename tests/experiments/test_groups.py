@@ -5,32 +5,28 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.groups import findings, law
+from experiments.groups import findings
 from experiments.groups.cells import make_table
 
 
-def test_the_normal_table_is_isotropic_and_one_direction_splits_it():
-    norms = law.group_norms_of(3, 0.6)
-    X, v = law.normal_table(400, 3, norms, np.random.default_rng(0))
-    np.testing.assert_allclose(X.T @ X / 400, np.eye(24), atol=1e-12)
-    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(np.abs(X @ v), 1.0, atol=1e-10)
-    np.testing.assert_allclose(np.linalg.norm(v.reshape(law.GROUPS, 3), axis=1)[:3], norms)
-    for planted, d in ((2, 10), (5, 7)):  # equal parts
-        assert law.predicted_threshold(law.group_norms_of(planted, 1.0), d) == pytest.approx(1 / ((planted - 1) * d))
-
-
-def test_the_components_change_at_the_weight_found():
-    row = law.measure_law(2, 3, 0.8, 0.3, 100, 0)
-    assert row["share"] == pytest.approx(row["predicted"], rel=0.3)
-    rng = np.random.default_rng([2017, 26, 2, 3, 80, 30, 100, 0])  # the same table
-    X, _ = law.normal_table(row["n"], 2, law.group_norms_of(3, 0.8), rng)
-    groups, blocks = np.repeat(np.arange(law.GROUPS), 2), []
-    for factor in (0.8, 1.25):  # coupled, and certified to be separate
-        penalty = dc.Penalty(lam=factor * 1.3 * row["share"] / (1 - row["share"]), ridge=0.3, groups=groups)
-        found = dc.low_rank(X, 1.0, penalty, tol=law.TOL)
-        blocks.append(len(np.unique(dc.find_components(X, found, penalty=penalty)[:6])))
-    assert blocks[0] < blocks[1] == 3
+@pytest.mark.parametrize("norms", [np.full(2, 0.5**0.5), 0.8 ** np.arange(3) / np.linalg.norm(0.8 ** np.arange(3))])
+def test_an_exact_direction_is_lost_at_the_weight_derived_for_normal_columns(norms):
+    """Eight groups of two columns, X'X = nI and Xv = y."""
+    rng, ridge, n, d = np.random.default_rng(0), 0.3, 1600, 16
+    y, groups = rng.permutation(np.resize([-1.0, 1.0], n)), np.repeat(np.arange(8), 2)
+    others = np.linalg.qr(np.column_stack([np.ones(n), y, rng.standard_normal((n, d - 1))]))[0][:, 2:]
+    v = np.zeros(d)
+    v[: 2 * len(norms) : 2] = norms
+    X = np.outer(y, v) + n**0.5 * others @ np.linalg.svd(v[None])[2][1:]
+    products = np.outer(norms, norms) - np.diag(norms**2)
+    share = products.max() / np.sum(products**2) / d  # w^2 / (1 + ridge + w^2)
+    blocks = []
+    for factor in (0.6, 1.6):  # coupled, and certified to be separate
+        penalty = dc.Penalty(lam=factor * (1 + ridge) * share / (1 - share), ridge=ridge, groups=groups)
+        found = dc.low_rank(X, 1.0, penalty, tol=1e-8)
+        components = dc.find_components(X, found, penalty=penalty)
+        blocks.append(len(np.unique(components[: 2 * len(norms)])))
+    assert blocks[0] < blocks[1] == len(norms)
 
 
 def test_a_planted_shift_has_the_norm_asked_for_in_the_columns_named():

@@ -8,7 +8,7 @@ import pytest
 from experiments.harness.reproduction import FIGURES
 from experiments.harness.tables import read_table
 from experiments.robustness import findings as robustness
-from experiments.robustness.cells import FISTA, WITHOUT_LAMBDA
+from experiments.robustness.cells import FISTA, LAMBDAS, WITHOUT_LAMBDA
 
 TIGHT = FISTA[1]
 
@@ -28,7 +28,7 @@ def reaches(reach):
         ]
         return (t["d"] > np.array(at) * scatter[: len(t)]).astype(float)
 
-    return robustness.Reaches(committed().query("replication < 6").assign(error=error))
+    return robustness.crossings(committed().query("replication < 6").assign(error=error))
 
 
 def two_epsilons(fall=0.0, gap=1e-3):
@@ -41,19 +41,16 @@ def two_epsilons(fall=0.0, gap=1e-3):
 
 def test_crossings_and_gains_are_those_the_errors_were_made_with():
     reach = dict.fromkeys(WITHOUT_LAMBDA, 7) | {"low_rank": 40, ("low_rank", 0.0): 20}
-    found = robustness.few_dimensions(reaches(reach))
-    assert found["fails"].all()
-    for crosses, plain, sparse in zip(
-        found["crosses at"], found[robustness.PLAIN], found[robustness.SPARSE], strict=True
-    ):
-        assert crosses.value == pytest.approx(7, abs=1.5)
-        assert plain.value == pytest.approx(13, abs=4)
-        assert sparse.low > plain.low > 0
-    none = robustness.few_dimensions(reaches(dict.fromkeys((*WITHOUT_LAMBDA, "low_rank"), 1000)))
+    found = robustness.where_they_fail(reaches(reach))
+    plain, _, sparse = (found.loc[f"relaxation, lambda = {lam:g}"] for lam in LAMBDAS)
+    for name, column in zip(WITHOUT_LAMBDA, robustness.GAINS, strict=True):
+        assert found.loc[name, "crosses at"].value == pytest.approx(7, abs=1.5)
+        assert plain[column].value == pytest.approx(13, abs=4)
+        assert sparse[column].low > plain[column].low > 0
+    assert sparse[robustness.PLAIN].value == pytest.approx(20, abs=5)
+    none = robustness.where_they_fail(reaches(dict.fromkeys((*WITHOUT_LAMBDA, "low_rank"), 1000)))
     assert not none["fails"].any()
     assert set(none["crosses at"]) == {"above 48"}
-    gains = robustness.sparsity_helps(reaches({("low_rank", 0.0): 14, ("low_rank", 0.001): 8, ("low_rank", 0.01): 40}))
-    assert [gain.value > 0 for gain in gains["gain"]] == [False, False, True]
 
 
 def test_runs_that_a_limit_ended_with_a_wider_gap_do_not_turn_the_sign():

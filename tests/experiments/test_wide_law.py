@@ -26,7 +26,7 @@ def sparse_pca(S, lam, ridge):
 # The theorems
 
 
-@pytest.mark.parametrize(("seed", "lam"), [(0, 0.02), (1, 0.2), (2, 0.02), (3, 0.2)])
+@pytest.mark.parametrize(("seed", "lam"), [(0, 0.02), (1, 0.2)])
 def test_no_value_is_below_kappa_and_the_share_along_the_labels_is_bounded(seed, lam):
     X, y = small_table(seed)
     m = X.T @ y / len(y)
@@ -63,33 +63,6 @@ def test_kappa_is_that_of_a_column_exactly_where_all_correlations_are_small(seed
     assert law.lower_cost(S, 1.02 * at) == 0.3 + 1.02 * at
 
 
-@pytest.mark.parametrize(("k", "m"), [(2, 0.2), (2, 0.8), (5, 0.6), (20, 0.4), (60, 0.2), (60, 0.8)])
-def test_the_population_leaves_the_diagonal_at_its_threshold_and_keeps_the_bound_on_noise(k, m):
-    for lam in (0.01, 0.05, 0.1, 0.2):
-        found = law.solve_wide_population(k, m, lam)
-        diagonal = (0.3 + lam) / (1.3 + lam)
-        assert (found.value < diagonal - 1e-7) == (m**2 > law.visible_share(lam))
-        assert found.value <= law.flat_cost(k, m, lam) / (1 + law.flat_cost(k, m, lam)) + 1e-7
-        within = (1 - m**2) * (found.w + (k - 1) * found.e) + found.s
-        c = lam / m**2 + (1.0 - m**2 + 0.3) / (k * m**2)  # of the true labels; that of a diagonal V is 0.3 + lam
-        if c < 0.3 + lam:
-            assert within <= (1.0 - m**2) * (1.3 + lam) / (0.3 + lam - c) * found.w * (1 + 1e-4)
-
-
-def test_the_populations_objective_is_that_of_a_large_sample():
-    k, m, lam = 5, 0.6, 0.1
-    found = law.solve_wide_population(k, m, lam)
-    rng = np.random.default_rng(0)
-    x = m * rng.choice([-1.0, 1.0], (100_000, 1)) + (1 - m**2) ** 0.5 * rng.standard_normal((100_000, k))
-    V = np.full((k, k), (found.w - found.e) / k) + found.e * np.eye(k)
-    q = np.einsum("ij,jk,ik->i", x, V, x) + found.s
-    value = 1 - 2 * np.sqrt(q).mean() + q.mean() + 0.3 * (np.trace(V) + found.s) + lam * (np.abs(V).sum() + found.s)
-    assert value == pytest.approx(found.value, abs=2e-3)
-    p = x.mean(axis=1)
-    flat = np.mean(p**2 + 0.3 / k + lam) / np.mean(np.abs(p)) ** 2 - 1
-    assert flat == pytest.approx(law.flat_cost(k, m, lam), abs=5e-3)
-
-
 # The numbers
 
 
@@ -123,16 +96,6 @@ def test_the_suggested_weight_is_near_the_best_ratio_of_the_law(n, d, k, shift):
     assert ratio(10 * suggested_lam(n, d, law.RIDGE)) > 1.2 * best
 
 
-def test_a_wide_table_is_standardized_and_its_shifts_are_in_its_first_columns():
-    X, y = cells.make_wide(2000, 30, 4, 1.0, 0.5, np.random.default_rng(0))
-    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose((X**2).mean(axis=0), 1.0)
-    assert y.sum() == 0
-    m = np.abs(X.T @ y / len(y))
-    np.testing.assert_allclose(m[:4] ** 2, law.group_share(1.0), atol=0.06)
-    assert m[4:].max() < 0.1
-
-
 # The findings on constructed tables
 
 
@@ -147,10 +110,9 @@ def made(index, cost, right=40, m2=0.1, found=0.5, along=0.9):
 def test_tables_are_found_and_lost_by_the_ratio_of_the_two_costs():
     below, above = made(1.0, 0.5, right=35), made(0.0, 3.0, right=24)
     found = findings.found_and_lost(pd.concat([below, above, made(1.0, 1.5, m2=0.9)]))
-    assert found.loc[findings.BELOW, "proportion"].value == 35 / 40
-    assert found.loc[findings.ABOVE, "proportion"].value == 24 / 40
-    assert found.loc["between, rho = 0: found", "proportion"].value == 1.0
-    assert found.loc[findings.HIDDEN, "tables"] == 80
+    assert [found.loc[name, "share"].value for name in (findings.BELOW, findings.ABOVE)] == [35 / 40, 24 / 40]
+    assert found.loc["between, rho = 0: found", "share"].value == 1.0
+    assert found.loc[findings.HIDDEN, "instances"] == 80
     assert findings.FOUND_BELOW(found) is PARTLY
 
 
@@ -158,8 +120,3 @@ def test_a_v_with_less_along_the_labels_than_the_theorem_allows_is_counted():
     assert findings.INEQUALITY(findings.inequality(made(1.0, 0.5))) is AGREES
     assert findings.inequality(made(1.0, 0.5, along=0.4))["less"][0] == 40
     assert findings.INEQUALITY(findings.inequality(made(1.0, 0.5, found=2.0))) is NOT_TESTED
-
-
-def test_the_error_of_the_formula_is_relative():
-    noise = pd.DataFrame({"kappa": np.full(20, 0.2), "kappa_formula": 0.2 * np.linspace(0.85, 1.05, 20)})
-    assert findings.noise_formula(noise)["largest error"][0] == pytest.approx(0.15)

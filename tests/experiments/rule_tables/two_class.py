@@ -8,7 +8,7 @@ from experiments.two_class.table import BASELINES, PAPER, RELAXED
 
 def figures(name, sparse=0.0, dense=0.0, alternating=0.0, kmeans=0.0, cluster=0.999, others=0):
     """The row of a set whose figures are the paper's plus given amounts."""
-    paper = [getattr(figure, "mean", figure) for figure in PAPER[name]]
+    paper = PAPER[name]
     ours = [paper[0] + sparse, paper[1] + dense]
     ours += [
         within(mean + more - 0.01, mean + more + 0.01)

@@ -24,11 +24,6 @@ def pairs(median_gain, best):
     return frame([OWN, "lambda 0.2", "k-means"], **{"mean": [0.5, 0.9, best], "median gain over it": gain})
 
 
-def timed(*rows):
-    return frame(method=["low_rank"] * len(rows) + ["FISTA"], met=[met for met, _ in rows] + ["no"],
-                 seconds=[seconds for _, seconds in rows] + [99.0])  # fmt: skip
-
-
 ON_PAIRS = [
     (pairs(0.0, 0.4), AGREES), (pairs(-0.1, 0.4), PARTLY), (pairs(0.0, 0.6), PARTLY), (pairs(-0.1, 0.6), DIFFERS),
     (NOTHING, NOT_TESTED),
@@ -45,10 +40,6 @@ TABLES = {
     findings.INDEPENDENT.statement: [
         (frame(below=[0.1, -0.2]), AGREES), (frame(below=[0.1, 0.2]), PARTLY), (frame(below=[0.11, 0.2]), DIFFERS),
     ],
-    findings.TOO_WEAK.statement: [
-        (frame(**{"largest mean": [0.0, 0.1]}), AGREES), (frame(**{"largest mean": [0.0, 0.15]}), PARTLY),
-        (frame(**{"largest mean": [0.0, 0.3]}), DIFFERS),
-    ],
     findings.IN_VARIANTS.statement: [
         (gains("gain", 0.3, 0.3).iloc[1:], AGREES), (gains("gain", 0.3, 0.1).iloc[1:], PARTLY),
         (gains("gain", 0.1, 0.1).iloc[1:], DIFFERS),
@@ -63,8 +54,4 @@ TABLES = {
         (frame(**{"gain of the best fixed weight": within(0.1, 0.2)}), DIFFERS),
     ],
     **{rule.statement: ON_PAIRS for rule in findings.ON_PAIRS.values()},
-    findings.IN_TIME.statement: [
-        (timed(("yes", 30.0), ("yes", 1.0)), AGREES), (timed(("yes", 31.0), ("yes", 1.0)), PARTLY),
-        (timed(("no", 1.0), ("yes", 1.0)), PARTLY), (timed(("no", 1.0), ("yes", 31.0)), DIFFERS),
-    ],
 }  # fmt: skip

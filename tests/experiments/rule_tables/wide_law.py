@@ -10,13 +10,13 @@ def theorem(less, bounds=41):
     return frame(**{"V found": 144, "less": less, "bounds above 0": bounds})
 
 
-def share(row, value, low, tables=40):
-    return frame([row], proportion=[Interval(value, low, 1.0)], tables=tables)
+def share(row, value, low, instances=40):
+    return frame([row], share=[Interval(value, low, 1.0)], instances=instances)
 
 
 def of_share(row, partly=0.85):
     return [(share(row, 0.95, 0.85), AGREES), (share(row, 0.95, 0.7), PARTLY), (share(row, partly, 0.3), PARTLY),
-            (share(row, 0.4, 0.2), DIFFERS), (share(row, 1.0, 0.9, tables=11), NOT_TESTED)]  # fmt: skip
+            (share(row, 0.4, 0.2), DIFFERS), (share(row, 1.0, 0.9, instances=11), NOT_TESTED)]  # fmt: skip
 
 
 def formula(error, tables=24):

@@ -87,10 +87,9 @@ format: $(STAMP) ## sort the imports and format the code
 # help texts are for `make help`.
 EXPERIMENTS := $(subst _,-,$(patsubst experiments/%/experiment.py,%,$(wildcard experiments/*/experiment.py))) \
     convergence scale noise affine-law
-OWN := # options of a single experiment
 .PHONY: $(EXPERIMENTS)
 $(EXPERIMENTS): $(STAMP)
-	$(RUN) experiments $@ --grid $(GRID) --jobs $(JOBS) $(CLUSTER) $(OWN)
+	$(RUN) experiments $(or $(NAME),$@) --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 phase-transition: ## Figure 1: rank and error against n and d (GRID, SOLVER, JOBS)
 sparse-regime: ## section 5.2: the conjecture n = O(l d), and lambda against d (GRID, JOBS)
@@ -117,7 +116,7 @@ choice: ## lambda and ridge chosen without labels, assessed on labelled data set
 wide: ## tables with far more columns than rows, compared with methods for such tables (GRID, JOBS; pip, apt)
 benchmark: ## all solvers: time to a certified gap, Gram passes, memory (GRID; DIFFRAC_DATA_HOME, pip)
 
-phase-transition: OWN = --solver $(SOLVER)
+phase-transition: NAME = $(if $(filter reference,$(SOLVER)),reference)
 wide: packages
 benchmark choice: rival-packages
 # One solve at a time: concurrent solves share caches and memory, which distorts their times.
@@ -146,7 +145,6 @@ docs: $(STAMP) ## build the documentation and run its examples: docs/_build/inde
 
 reproduction: $(STAMP) ## write docs/reproduction.md, docs/beyond.md and the generated parts of the README from the tables
 	$(RUN) experiments.harness.reproduction
-	$(RUN) experiments.readme
 
 recheck: $(STAMP) ## measure a random sample of the cells of every table again, and compare (TABLES: some experiments)
 	$(RUN) experiments.recheck $(TABLES)

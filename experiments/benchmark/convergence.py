@@ -18,10 +18,9 @@ import diffrac_cvx as dc
 from diffrac_cvx.comparison.validation import Instance
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS
-from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment, Outcome
 from experiments.harness.findings import Finding
-from experiments.harness.style import ACCENT, GRAY
+from experiments.harness.style import ACCENT, GRAY, panels
 from experiments.harness.sweep import Cell, Row
 from experiments.methods import solve_here
 from experiments.problems import FAMILIES, make_instance

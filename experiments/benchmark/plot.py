@@ -12,8 +12,7 @@ from matplotlib.lines import Line2D
 from diffrac_cvx.machine.writing import write_text
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.table import SHORT, has_no_answer, label_of, markdown, stopped_by_limit
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels
 from experiments.methods import GOALS
 
 MARKS = {  # colour, and a marker that distinguishes the methods in grey scale

@@ -17,10 +17,9 @@ import diffrac_cvx as dc
 from diffrac_cvx.machine.memory import reset_peak_memory, resident_memory
 from diffrac_cvx.points.factors import diagonal
 from diffrac_cvx.problem.formatting import format_upper
-from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment, Outcome
 from experiments.harness.findings import Finding
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.problems import make_rows, make_words, write_rows
 

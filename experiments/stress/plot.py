@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, PAGE
+from experiments.harness.style import ACCENT, GRAY, PAGE, panels
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:

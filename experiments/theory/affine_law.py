@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.typing import Array
-from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment
 from experiments.harness.findings import Finding, Rule, one_row
 from experiments.harness.intervals import Interval, median_of
-from experiments.harness.style import ACCENT, GRAY, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, SECONDARY, panels
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.only_solution import is_only_solution
 from experiments.theory.unique_solution import statistical_dimension

@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.problem.formatting import format_upper
-from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment, Outcome
 from experiments.harness.findings import Finding
-from experiments.harness.style import ACCENT, GRAY
+from experiments.harness.style import ACCENT, GRAY, panels
 from experiments.validate.cells import ALPHA_SLACK, METHODS, RELATED, SEED, SLACK, cells_of, measure
 
 KEYS = ("n", "d", "nu", "penalty", "trait")

@@ -7,8 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_band
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels, with_band
 from experiments.wide.cells import CURVES, KINDS, SHIFT, USUAL, VARIANTS, K
 from experiments.wide.findings import at
 from experiments.wide.methods import OWN

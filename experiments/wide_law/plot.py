@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, SECONDARY, panels
 from experiments.harness.tables import split_parts
 from experiments.wide_law.findings import FOUND_RATIO, LOST_RATIO, ratio
 from experiments.wide_law.law import RIDGE, flat_cost, odds, solve_wide_population, visible_share

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from experiments.harness.boundary import find_boundary
-from experiments.harness.intervals import Interval, Proportion, bootstrap, mean_of, median_of, percent, proportion_of
+from experiments.harness.intervals import Interval, Proportion, bootstrap, mean_of, median_of, proportion_of
 
 
 def coverage(draw, interval, truth, repetitions=2000):
@@ -80,7 +80,7 @@ def test_the_interval_of_a_statistic_covers_it():
 
 def test_a_proportion_is_shown_with_as_many_digits_as_its_interval_has_and_never_without_width():
     assert str(Proportion(0.5, 0.4, 0.6)) == "50 % (40 to 60)"
-    assert percent(proportion_of(np.ones(2000))) == "100.00 % (99.81 to 100.00)"
+    assert str(proportion_of(np.ones(2000))) == "100.00 % (99.81 to 100.00)"
     assert str(proportion_of(np.ones(4))) == "100 % (51 to 100)"
 
 

@@ -11,8 +11,8 @@ import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.solvers.reference import memory_needed
 from experiments.benchmark.convergence import GOALS, by_family
+from experiments.benchmark.findings import gap_text, memory_text, pivot, seconds_text
 from experiments.benchmark.scale import costs
-from experiments.benchmark.table import gap_text, memory_text, pivot, seconds_text
 from experiments.harness import findings
 from experiments.harness.intervals import proportion_of
 from experiments.mutation.branches import shares_of
@@ -148,7 +148,7 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
 }
 PICTURES = {  # of figures/, with their words
     "convergence_picture": ("convergence", "Goals reached, by family, size and solver."),
-    "scale_picture": ("scale", "Time, memory and bytes sent per pass against the size of the table"),
+    "scale_picture": ("scale", "Time and memory against the size of the table"),
     "large_picture": ("benchmark", "Time to two relative gaps, by instance and method."),
 }  # fmt: skip
 

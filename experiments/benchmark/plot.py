@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from diffrac_cvx.machine.writing import write_text
 from experiments.benchmark.cells import TIMES
-from experiments.benchmark.table import SHORT, has_no_answer, label_of, markdown, stopped_by_limit
+from experiments.benchmark.findings import SHORT, has_no_answer, label_of, stopped_by_limit
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels
 from experiments.methods import GOALS
 
@@ -22,7 +21,6 @@ MARKS = {  # colour, and a marker that distinguishes the methods in grey scale
     "CVXPY + SCS": ("black", "s"),
     "CVXPY + CLARABEL": ("#b8860b", "P"),
     "CVXPY + MOREAU": ("#8c564b", "X"),
-    "CVXPY + SDPA": ("#4b0082", "p"),
     "max-cut, pymanopt": (GREEN, "v"),
 }
 ROW = 0.3  # inches
@@ -30,8 +28,7 @@ SPREAD = 0.9  # fraction of a row over which its methods are spread
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Write the tables in Markdown, and draw the times to both goals."""
-    write_text(stem.with_suffix(".md"), markdown(table))
+    """Draw the times to both goals."""
     instances = list(dict.fromkeys(table["instance"]))
     methods = [name for name in MARKS if name in set(table["method"])]
     with panels(stem, 1, 1, 1.2 + ROW * len(instances)) as (figure, ax):

@@ -149,12 +149,11 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         memory.plot(ends, 8e-9 * ends, color=GRAY, lw=0.8, label="dense array of doubles")
         memory.axhline(MEMORY / 1e9, color=GRAY, lw=0.8, ls=":", label="2 GB")
         seconds.set(title="(a) time", ylabel="time to a gap of 0.001 (s)")
-        memory.set(
-            title="(b) memory (at least 1 MB)", ylabel="memory in addition to the data (GB)", ylim=(None, 1000.0)
-        )
+        memory.set(title="(b) memory (at least 1 MB)", ylabel="memory in addition to the data (GB)")
         for ax in (seconds, memory):
             ax.set(xscale="log", yscale="log", xlabel="entries $n d$")
             ax.legend(frameon=False)
+        memory.set_ylim(top=1000.0)
 
 
 EXPERIMENT = Experiment("scale", cells_of, measure, draw, findings, SETTINGS, seconds=1500.0, check=check_sizes)

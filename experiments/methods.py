@@ -236,6 +236,22 @@ OWN: dict[str, Callable[[Array, float, int], Result]] = {
 }  # fmt: skip
 
 
+class Deadline:
+    """A callback that stops a solver after a limit of processor time in seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.started = seconds, time.process_time()
+
+    @property
+    def spent(self) -> float:
+        """Processor time in seconds since the start."""
+        return time.process_time() - self.started
+
+    def __call__(self, *progress: object) -> bool:
+        """Return whether the time limit is exceeded."""
+        return self.spent > self.seconds
+
+
 @lru_cache
 def warm_up(method: str) -> None:
     """Run a method once on few points, so that its imports do not count."""

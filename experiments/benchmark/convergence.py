@@ -3,7 +3,6 @@
 It fails if a status is incorrect or two bounds of one instance contradict each other.
 """
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +21,7 @@ from experiments.harness.command import Experiment, Outcome
 from experiments.harness.findings import Finding
 from experiments.harness.style import ACCENT, GRAY, panels
 from experiments.harness.sweep import Cell, Row
-from experiments.methods import solve_here
+from experiments.methods import Deadline, solve_here
 from experiments.problems import FAMILIES, make_instance
 
 # n, d and the limit in seconds of processor time per solve, which does not depend on other load of the machine.
@@ -49,22 +48,6 @@ SLACK = 1e-9  # for rounding errors, between bounds of different solvers
 SHADES = {0: ACCENT, 1: "#bdbdbd", 2: GRAY}  # by the number of goals reached
 NOT_RUN: Any = {"marker": "_", "s": 10, "linewidths": 0.6, "color": GRAY}
 WORDS = ("not solved", *(f"to a gap of {goal:g}" for goal in GOALS))
-
-
-class Deadline:
-    """A callback that stops a solver after a limit of processor time in seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.started = seconds, time.process_time()
-
-    @property
-    def spent(self) -> float:
-        """Processor time in seconds since the start."""
-        return time.process_time() - self.started
-
-    def __call__(self, _: object) -> bool:
-        """Return whether the time limit is exceeded."""
-        return self.spent > self.seconds
 
 
 def solve(method: str, instance: Instance, tol: float, deadline: Deadline) -> Result:

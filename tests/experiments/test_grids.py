@@ -41,15 +41,6 @@ def test_a_grid_has_no_cell_twice(name, grid):
     assert len(set(cells)) == len(cells) > 0
 
 
-@pytest.mark.parametrize("name", ["rivals", "noise"])
-@pytest.mark.parametrize(("grid", "least"), [("full", 12), ("smoke", 2)])
-def test_every_cell_has_as_many_replications(name, grid, least):
-    cells = pd.DataFrame(experiment_of(name).cells(grid))
-    sizes = cells.groupby([column for column in cells if column != "replication"]).size()
-    assert sizes.nunique() == 1
-    assert sizes.iloc[0] >= least
-
-
 FOUND = {  # further known results of smoke tables
     "groups": lambda table, found: len(found) == 5,
     "noise": lambda table, found: len(found) == 3,

@@ -14,12 +14,12 @@ def coverage(draw, interval, truth, repetitions=2000):
     return np.mean([interval(draw(rng)).meets(truth, truth) for _ in range(repetitions)])
 
 
-@pytest.mark.parametrize("n", [4, 10, 24])
+@pytest.mark.parametrize("n", [4, 10])
 def test_the_t_interval_covers_the_mean_of_normal_units_at_its_level(n):
     assert coverage(lambda rng: rng.standard_normal(n), mean_of, 0.0) == pytest.approx(0.95, abs=0.015)
 
 
-@pytest.mark.parametrize(("n", "least"), [(4, 0.86), (10, 0.88), (24, 0.91)])
+@pytest.mark.parametrize(("n", "least"), [(4, 0.86), (10, 0.88)])
 def test_it_covers_that_of_skewed_units_less_often_and_better_than_percentiles_do(n, least):
     found = coverage(lambda rng: rng.exponential(size=n), mean_of, 1.0)
     chosen = np.random.default_rng(1).integers(n, size=(400, n))
@@ -50,8 +50,8 @@ def test_wilsons_interval_of_dependent_rows_is_that_of_their_effective_number():
     assert proportion_of(np.ones(600), groups) == proportion_of(np.ones(20))
 
 
-@pytest.mark.parametrize("replications", [4, 10])
-def test_the_interval_of_a_boundary_covers_it(replications):
+def test_the_interval_of_a_boundary_covers_it():
+    replications = 4
     n = np.unique(np.geomspace(20, 80, 60).astype(int))
 
     def thresholds(rng):
@@ -65,7 +65,7 @@ def test_the_interval_of_a_boundary_covers_it(replications):
         found = find_boundary(table, "success")
         return Interval(*(float(end[0]) for end in (found.n50, found.low, found.high)))
 
-    assert coverage(thresholds, interval, 40.0, repetitions=150) >= 0.88
+    assert coverage(thresholds, interval, 40.0, repetitions=100) >= 0.88
 
 
 def test_the_interval_of_a_statistic_covers_it():

@@ -75,14 +75,6 @@ def test_the_grids_have_no_cell_twice_and_an_instance_depends_on_its_cell_alone(
     np.testing.assert_allclose(first.X.std(axis=0), 1.0)
 
 
-def test_a_recorder_ends_a_search_and_knows_the_gap_at_any_time():
-    recorder = cells.BoundsRecorder(0.0)
-    found = dc.optimal_labels(rows_of(3, 60, 8)[0], tol=1e-9, callback=recorder)
-    assert found.status is dc.Status.STOPPED
-    assert recorder.gap_at(-1.0) is None
-    assert recorder.gap_at(1e9) == pytest.approx(found.upper - found.lower, abs=1e-9)
-
-
 @pytest.mark.slow
 def test_the_smoke_grid_gives_a_table_a_figure_and_findings(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

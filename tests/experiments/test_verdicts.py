@@ -9,7 +9,7 @@ import pytest
 from experiments.harness import reproduction
 from experiments.harness.boundary import crossing, find_boundary, fit_power
 from experiments.harness.findings import Finding, Rule, describe, one_row
-from experiments.harness.intervals import Interval, interval_of, mean_of, median_of, proportion_of
+from experiments.harness.intervals import interval_of, mean_of, median_of, proportion_of
 
 # Intervals
 
@@ -34,15 +34,6 @@ def test_wilsons_interval_holds_the_proportions_whose_test_accepts_what_was_seen
     for edge in found[1:]:
         if 0.0 < edge < 1.0 and edge != found.value:
             assert abs(found.value - edge) / np.sqrt(edge * (1 - edge) / n) == pytest.approx(1.96, abs=1e-3)
-
-
-def test_words_of_an_interval():
-    found = Interval(1.874, 1.8, 1.95)
-    assert f"{found:.2f}" == "1.87 (1.80 to 1.95)"
-    assert found.within(1.8, 2.0)
-    assert not found.within(1.9, 2.0)
-    assert found.meets(1.95, 3.0)
-    assert not found.meets(2.0, 3.0)
 
 
 # Boundaries
@@ -108,7 +99,9 @@ def test_every_claim_has_a_number_and_every_experiment_its_pictures(sections):
             assert (reproduction.FIGURES / f"{section.stem}{suffix}").exists()
 
 
-def test_every_statement_has_a_verdict_or_a_test_and_the_page_is_that_of_the_tables(sections):
+def test_every_statement_has_one_verdict_or_a_test_and_the_page_is_that_of_the_tables(sections):
+    names = [name for section in sections for name in section.verdicts]
+    assert len(set(names)) == len(names)
     assert reproduction.open_statements(sections) == []
     assert reproduction.PAGE.read_text() == reproduction.format_page(sections)
     assert reproduction.BEYOND_PAGE.read_text() == reproduction.format_beyond(sections)
@@ -127,11 +120,6 @@ def test_a_missing_table_is_said_and_its_statements_are_open(tmp_path):
     assert page.count("Not measured yet") == len(reproduction.EXPERIMENTS)
     assert any(statement.name == "fig1-rank-affine" for statement in reproduction.open_statements(sections))
     assert "**open**" in page
-
-
-def test_no_statement_is_judged_twice(sections):
-    names = [name for section in sections for name in section.verdicts]
-    assert len(set(names)) == len(names)
 
 
 def test_words_on_the_terminal():

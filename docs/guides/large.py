@@ -53,8 +53,6 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
 #
 # .. include:: ../large_seconds.inc
 #
-# .. include:: ../large_picture.inc
-#
 # The relative gap that the best answer of each has, and the seconds it took. All answers have been certified again by
 # `certify_v`, in a process other than the solver's, and a lower bound found from one answer serves all of them; a star is a
 # solver's own bracket if V is too large for that.
@@ -144,8 +142,6 @@ print(f"{len(model.support_)} of 500 columns are selected, certified gap {gap}")
 # minus its size before:
 #
 # .. include:: ../scale.inc
-#
-# .. include:: ../scale_picture.inc
 #
 # A pass costs about :math:`n d (d + 2r)` multiplications, and moves sums of :math:`3 d^2` numbers for each pair of workers that are
 # added, in addition to the factor, :math:`d r`, independent of the number of rows. The number of passes hardly grows. So at n = 10⁹ and d = 100, four

@@ -17,7 +17,6 @@ from diffrac_cvx.points.factors import diagonal
 from diffrac_cvx.problem.formatting import format_upper
 from experiments.harness.command import Experiment, Outcome
 from experiments.harness.findings import Finding
-from experiments.harness.style import ACCENT, GRAY, SECONDARY, panels
 from experiments.harness.sweep import Cell, Row
 from experiments.problems import make_words, write_rows
 
@@ -136,24 +135,4 @@ def check_sizes(table: pd.DataFrame) -> Outcome:
     )
 
 
-def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw time and memory against the number of entries."""
-    rows, words = (table[table["kind"] == kind] for kind in KINDS)
-    with panels(stem, 1, 2, 2.3) as (_, (seconds, memory)):
-        for part, label, color, marker in ((rows, "file, 50 columns", SECONDARY, "o"), (words, "sparse", ACCENT, "s")):
-            entries = part["n"] * part["d"]
-            seconds.plot(entries, part["seconds"], marker, color=color, ms=4, label=label)
-            memory.plot(entries, part["memory"].clip(lower=1e6) / 1e9, marker, color=color, ms=4, label=label)
-        sizes = table["n"] * table["d"]
-        ends = np.array([sizes.min(), sizes.max()])
-        memory.plot(ends, 8e-9 * ends, color=GRAY, lw=0.8, label="dense array of doubles")
-        memory.axhline(MEMORY / 1e9, color=GRAY, lw=0.8, ls=":", label="2 GB")
-        seconds.set(title="(a) time", ylabel="time to a gap of 0.001 (s)")
-        memory.set(title="(b) memory (at least 1 MB)", ylabel="memory in addition to the data (GB)")
-        for ax in (seconds, memory):
-            ax.set(xscale="log", yscale="log", xlabel="entries $n d$")
-            ax.legend(frameon=False)
-        memory.set_ylim(top=1000.0)
-
-
-EXPERIMENT = Experiment("scale", cells_of, measure, draw, findings, SETTINGS, seconds=1500.0, check=check_sizes)
+EXPERIMENT = Experiment("scale", cells_of, measure, None, findings, SETTINGS, seconds=1500.0, check=check_sizes)

@@ -7,7 +7,7 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.machine.processes import OutOfTimeError, WorkerDiedError
 from experiments import methods, problems
-from experiments.benchmark import cells, findings, plot
+from experiments.benchmark import cells, findings
 from experiments.benchmark.findings import ahead, check_brackets, reached
 from experiments.methods import solve_max_cut
 
@@ -52,7 +52,7 @@ def test_no_cell_is_there_twice_and_max_cut_has_no_l1_penalty(monkeypatch, tmp_p
     monkeypatch.setattr(cells, "timed_data_of", lambda name: None)
     found = pd.DataFrame(cells.cells_of("full"))
     assert not found.duplicated(["instance", "method"]).any()
-    assert set(found["method"]) == set(methods.METHODS) == set(plot.MARKS)
+    assert set(found["method"]) == set(methods.METHODS)
     assert set(found.loc[found["method"] == "max-cut, pymanopt", "lam"]) == {0.0}
     assert (found.groupby("instance")["limit"].nunique() == 1).all(), "a limit is the same for all methods"
 
@@ -234,11 +234,6 @@ def test_times_limits_and_failures_have_their_words():
     head, row = findings.pivot(TABLE, findings.gap_text).lines()
     assert head[:3] == ["instance", "low_rank", "FISTA, accelerated"]
     assert row[:2] == ["planted 80 \N{MULTIPLICATION SIGN} 6, λ = 1/√n", "1.00e-05 in 0.5"]
-
-
-def test_the_figure_is_drawn_from_the_table_alone(tmp_path):
-    plot.draw(TABLE, tmp_path / "benchmark")
-    assert {path.name for path in tmp_path.iterdir()} == {"benchmark.pdf", "benchmark.png"}
 
 
 def test_methods_are_counted_where_they_were_run_and_compared_where_both_solve():

@@ -43,7 +43,7 @@ def warning_sentences(answer: Answer) -> list[str]:
 def summary_sentences(answer: Answer) -> list[str]:
     """Return structure test, sizes, cost, bounds and features of the clusters, and agreement with reference labels."""
     n, d, weights = len(answer.labels), len(answer.names), answer.parameters
-    tested = "" if answer.structure is None else str(answer.structure)
+    tested = "" if answer.structure is None else answer.structure.message(answer.names)
     if any(tested in str(diagnostic) for diagnostic in answer.diagnostics):
         tested = ""
     given = ", ".join(f"{name} {np.max(weights[name]):.6g}" for name in ("nu", "lambda", "ridge"))

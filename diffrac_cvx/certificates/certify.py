@@ -18,6 +18,7 @@ from diffrac_cvx.certificates.values import (
 )
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import (
     Array,
     as_clusters,
@@ -49,6 +50,7 @@ from diffrac_cvx.rounding.directions import best_directions, oriented_direction
 
 
 @in_range()
+@one_thread()
 def certify_v(
     X: npt.ArrayLike,
     V: npt.ArrayLike | Sparse | Result,
@@ -127,6 +129,7 @@ def dual_of(problem: DirectionProblem, result: Result, points: Sample) -> DualPo
 
 
 @in_range()
+@one_thread()
 def certify_y(
     X: npt.ArrayLike,
     Y_or_F: npt.ArrayLike,
@@ -256,6 +259,7 @@ def certificate_at(
 
 
 @in_range()
+@one_thread()
 def certify_labels(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
@@ -316,6 +320,7 @@ def certify_labels(
 
 
 @in_range()
+@one_thread()
 def certify_clusters(
     X: npt.ArrayLike,
     labels: npt.ArrayLike,
@@ -368,6 +373,7 @@ def certify_clusters(
 
 
 @in_range()
+@one_thread()
 def find_components(
     X: npt.ArrayLike,
     V: npt.ArrayLike | Sparse | Result,

@@ -1,7 +1,7 @@
 """Test for group structure: are the scores of rows that did not choose the direction of the split unimodal?"""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from scipy.optimize import isotonic_regression
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.machine.deadlines import EarlyExitError, Timer, is_late, seconds_left, time_limited
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import (
     Array,
@@ -75,6 +76,9 @@ class StructureTest:
         Weights of the split to which the verdict refers.
     has_given_weights : bool
         Whether these are the weights given.
+    gap_column : int or None
+        If separated: the column that correlates most with the scores, if its own values reject one mode at the level
+        0.05.  The verdict may then be the same for a table with independently permuted columns.
     scores : (m,) array
         Scores of the m rows tested along that split, each by directions fitted without the row.
     bandwidth : float
@@ -93,6 +97,7 @@ class StructureTest:
     nu: float
     penalty: Penalty
     has_given_weights: bool
+    gap_column: int | None
     scores: Array
     bandwidth: float
     n_points: int
@@ -100,6 +105,10 @@ class StructureTest:
     seconds: float
 
     def __str__(self) -> str:
+        return self.message()
+
+    def message(self, names: Sequence[str] | None = None) -> str:
+        """Return the conclusion as a sentence; without names of the columns, they are counted from 0."""
         few = f"there are fewer than {MIN_UNITS} rows, or sets of linked rows"
         reason = few if self.n_units < MIN_UNITS else "the time limit was reached"
         message = VERDICTS[self.verdict].format(reason=reason) + (
@@ -107,11 +116,16 @@ class StructureTest:
         )
         if self.verdict in ("separated", "continuum") and not self.has_given_weights:
             message += (
-                f"; this is so with nu = {self.nu:g} and ridge = {self.penalty.ridge:g}, not with the weights given"
+                f"; this is so for the split in two with nu = {self.nu:g} and ridge = {self.penalty.ridge:g}, "
+                "not with the weights given"
             )
+        if self.gap_column is not None:
+            column = f"column {self.gap_column} (counted from 0)" if names is None else names[self.gap_column]
+            message += f"; the values of {column} alone have a gap"
         return f"Structure test: {message}."
 
 
+@one_thread()
 def structure_test(
     X: npt.ArrayLike,
     *,
@@ -143,7 +157,8 @@ def structure_test(
     - "not tested" if there are fewer than 20 rows, or sets of linked rows, or if the time limit is reached, which
       nothing else depends on.
 
-    A gap in a single column is enough, even if no other column depends on it.  A single group with a hole in its
+    A gap in a single column is enough, even if no other column depends on it; ``gap_column`` names such a column, and
+    then a table with independently permuted columns may be called separated too.  A single group with a hole in its
     middle, such as a ring, counts as separated; so does a fifth of tables of strongly correlated yes-or-no answers, of
     which many rows are all yes or all no.  Groups at less than about 3.5 standard deviations between their centres, or
     with fewer than a fifth of the rows, are rarely separated.
@@ -198,6 +213,7 @@ def structure_test(
     n_units = int(units_of(points).max()) + 1
     n_tests, p, verdict = len(splits) + n_clusters - 2, 1.0, "none" if n_units >= MIN_UNITS else "not tested"
     chosen, scores, bandwidth = splits[0], np.zeros(len(points)), 0.0
+    gap_column: int | None = None
     try:
         with time_limited(timer.deadline):
             # 1. The first split with a gap between groups decides.
@@ -210,6 +226,7 @@ def structure_test(
                         p, chosen, scores, bandwidth = min(p, corrected), split, column, width
                 if p <= SIGNIFICANCE_LEVEL:
                     verdict = "separated"
+                    gap_column = column_with_gap(scores, points, untied, generator)
                     break
             # 2. Without a gap, costs are compared with those of null tables; smaller nu shows unequal clusters.
             for split in splits if verdict == "none" else ():
@@ -220,7 +237,7 @@ def structure_test(
     except EarlyExitError:
         verdict = "not tested"
     weights = chosen.nu, chosen.penalty, chosen is splits[0]
-    return StructureTest(verdict, p, *weights, scores, bandwidth, len(points), n_units, timer.elapsed)
+    return StructureTest(verdict, p, *weights, gap_column, scores, bandwidth, len(points), n_units, timer.elapsed)
 
 
 # Splits
@@ -308,6 +325,19 @@ def held_out_scores(split: Split, points: Points, untied: Array, rng: np.random.
             U, _, Vt = np.linalg.svd(W.T @ first)
             scores[held_out] += ((untied[held_out] - mean) * scale) @ (W @ (U @ Vt))
     return scores
+
+
+def column_with_gap(scores: Array, points: Points, untied: Array, rng: np.random.Generator) -> int | None:
+    """Return the column, of several, most correlated with the scores, if one mode of its own values is rejected."""
+    if points.shape[1] == 1:
+        return None
+    centered = points.array() - points.mean_of(points.array())
+    deviations = np.sqrt(points.mean_of(centered**2))
+    correlations = points.mean_of(centered * scores[:, None]) * inverse_or_one(deviations)
+    column = int(np.argmax(np.abs(correlations)))
+    width = critical_bandwidth(untied[:, column], points.weights)
+    p = pvalue_of_one_mode(untied[:, column], width, points.weights, rng)
+    return column if p <= SIGNIFICANCE_LEVEL else None
 
 
 def units_of(points: Points) -> npt.NDArray[np.intp]:

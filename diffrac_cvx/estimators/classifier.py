@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, optimality_gap, require_one_direction
 from diffrac_cvx.machine.deadlines import deadline_after, is_late, seconds_left, time_limited
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import (
     Array,
     all_positive_weights,
@@ -155,6 +156,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         self.tol, self.max_iter, self.time_limit, self.standardize = tol, max_iter, time_limit, standardize
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
+    @one_thread()
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit the classes of all points and the affine functions.
 

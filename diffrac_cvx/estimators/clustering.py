@@ -24,6 +24,7 @@ from diffrac_cvx.estimators.affine import (
 )
 from diffrac_cvx.estimators.choice import GridSetting, choose_count
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import (
     Array,
@@ -219,6 +220,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
         self.standardize, self.random_state = standardize, random_state
 
+    @one_thread()
     def fit(
         self,
         X: npt.ArrayLike,

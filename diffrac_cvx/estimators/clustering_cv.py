@@ -35,6 +35,7 @@ from diffrac_cvx.estimators.choice import (
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering, require_applicable
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, time_limited
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
@@ -201,6 +202,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.n_clusters, self.refit = n_clusters, refit
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
+    @one_thread()
     def fit(
         self,
         X: npt.ArrayLike,

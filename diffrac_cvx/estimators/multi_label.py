@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, choose_seed
 from diffrac_cvx.machine.deadlines import deadline_after, time_limited
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, positive_int
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
@@ -89,6 +90,7 @@ class MultiLabelDiffrac(AffineClusterer):
         tags.target_tags.single_output, tags.target_tags.multi_output = False, True
         return tags
 
+    @one_thread()
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
         """Fit the labels and their directions.
 

@@ -46,7 +46,7 @@ _ = dc.plotting.StructureDisplay.from_test(test).plot()
 #   is 1; ``--no-structure`` skips the test.
 #
 # A gap in a single column is enough for "separated", even if no other column depends on it: with the values of each column of the iris
-# data in random order, the lengths of the petals still have two modes. Strongly correlated yes-or-no answers, most of which are all
+# data in random order, the lengths of the petals still have two modes. The answer then names that column (``gap_column``). Strongly correlated yes-or-no answers, most of which are all
 # yes or all no, are separated too.
 #
 # No verdict depends on the clock. If the time limit is too short the verdict is "not tested", and nothing is concluded from it.

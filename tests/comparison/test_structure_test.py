@@ -118,7 +118,10 @@ def test_unequal_groups_are_found_with_less_weight_on_balance_and_it_is_said():
     found = dc.structure_test(two_groups(400, 5, share=0.1, separation=8.0))
     assert found.verdict == "separated"
     assert not found.has_given_weights
-    assert f"with nu = {found.nu:g} and ridge = {found.penalty.ridge:g}, not with the weights given" in str(found)
+    assert (
+        f"the split in two with nu = {found.nu:g} and ridge = {found.penalty.ridge:g}, not with the weights given"
+        in str(found)
+    )
 
 
 def test_unequal_groups_of_a_wide_table_are_found_with_a_ridge_that_grows_with_its_columns():
@@ -130,6 +133,19 @@ def test_unequal_groups_of_a_wide_table_are_found_with_a_ridge_that_grows_with_i
     model = dc.DiffracClustering(nu=test.nu, ridge=test.penalty.ridge).fit(X)
     assert np.mean(model.labels_ == (np.arange(60) < 9)) in (0.0, 1.0)
     assert not model.diagnostics_
+
+
+def test_a_gap_of_one_column_is_named_and_one_that_needs_several_is_not():
+    X, y = noise(200, 10), np.arange(200) % 2
+    X[:, 3] += 6.0 * y
+    found = dc.structure_test(X)
+    assert (found.verdict, found.gap_column) == ("separated", 3)
+    assert "; the values of column 3 (counted from 0) alone have a gap" in str(found)
+    assert "; the values of height alone have a gap" in found.message(["weight"] * 3 + ["height"] + ["age"] * 6)
+    along_all = dc.structure_test(two_groups(200, 10))
+    assert (along_all.verdict, along_all.gap_column) == ("separated", None)
+    assert "alone" not in str(along_all)
+    assert dc.structure_test(X[:, 3:4]).gap_column is None  # there is no other column
 
 
 def test_a_flat_factor_is_a_continuum():

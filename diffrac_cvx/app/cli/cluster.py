@@ -89,7 +89,7 @@ def main(given: argparse.Namespace, console: Console) -> int:
         console.echo(line)
     findings: dict[str, Any] = {"file": given.file, "finished": answer.finished, **vars(answer)}
     if (test := answer.structure) is not None:
-        findings["structure"] = {"verdict": test.verdict, "pvalue": test.pvalue, "message": str(test)}
+        findings["structure"] = {"verdict": test.verdict, "pvalue": test.pvalue, "message": test.message(answer.names)}
     for name in ("scaled_coefficients", "coefficients"):
         findings[name] = dict(zip(answer.names, getattr(answer, name).T, strict=True))
     return console.finish(findings, *files.values(), has_warnings=answer.has_warnings)

@@ -13,6 +13,7 @@ from diffrac_cvx.certificates.values import certified_labels_value, or_zero_dire
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory, require_memory
+from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.dense import array_points
@@ -98,6 +99,7 @@ class OptimalLabels:
         return f"{self.status}: {found}"
 
 
+@one_thread()
 def optimal_labels(
     X: npt.ArrayLike,
     nu: float = 1.0,

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.command import Outcome
-from experiments.harness.findings import MIN_INSTANCES, Finding, Rule, holds_mostly, shares
+from experiments.harness.findings import MIN_INSTANCES, Finding, Rule, format_entry, holds_mostly, shares
 from experiments.optimal.cells import REACHED, RESTARTS, TOL
 from experiments.optimal.instances import RIDGE_OF_LARGE
 
@@ -129,7 +129,7 @@ def speeds(table: pd.DataFrame) -> str:
     ratio = (programmed["seconds of program"] / programmed["seconds"])[programmed["points"] >= PROGRAMMED].median()
     by_points = (enumerated["seconds"] / enumerated["seconds of directions"]).groupby(enumerated["points"]).median()
     ends = [f"{by_points[points]:.2g} at {points:g} points" for points in sorted({*by_points.index[[0, -1]]})]
-    return f"integer program to search {ratio:.0f}; search to all directions {', '.join(ends)} (medians)"
+    return f"integer program to search {format_entry(ratio)}; search to all directions {', '.join(ends)} (medians)"
 
 
 def heuristics(solved: pd.DataFrame) -> pd.DataFrame:

@@ -57,16 +57,6 @@ def test_no_cell_is_there_twice_and_max_cut_has_no_l1_penalty(monkeypatch, tmp_p
     assert (found.groupby("instance")["limit"].nunique() == 1).all(), "a limit is the same for all methods"
 
 
-def test_data_that_are_not_there_are_left_out_and_named(monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(problems, "FULL", None)
-    real = tuple(each for each in problems.INSTANCES.values() if each.data in ("w1a", "breast_cancer"))
-    monkeypatch.setitem(cells.GRIDS, "full", real)
-    problems.timed_data_of.cache_clear()
-    assert {cell["instance"].split()[0] for cell in cells.cells_of("full")} == {"breast_cancer"}
-    assert "w1a is excluded" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("name", [SMALL.name, "breast_cancer 683 x 10, 0", "dense 1000 x 40, 0"])
 def test_the_columns_have_mean_zero_and_variance_one_and_in_the_dense_instance_correlated_neighbors(name):
     X = problems.timed_data_of(name)
@@ -158,11 +148,6 @@ def test_a_ladder_ends_once_the_tighter_goal_is_reached_and_its_tolerance_follow
 )
 def test_a_limit_ends_the_ladder_and_a_time_is_the_least_that_is_known(climb, answers, times):
     np.testing.assert_array_equal(climb(*answers)[0], times)
-
-
-def test_fista_whose_matrices_do_not_fit_is_refused_before_it_starts():
-    with pytest.raises(dc.ResourceError, match="GB are available"):
-        methods.fista(np.zeros((2, 20_000)), 1.0, dc.Penalty(), variant="accelerated")
 
 
 @pytest.mark.parametrize(

@@ -78,13 +78,11 @@ def test_the_interval_of_a_statistic_covers_it():
     assert coverage(draw, lambda sample: bootstrap(sample, ratio), 1.0, repetitions=500) >= 0.92
 
 
-def test_a_proportion_is_shown_with_as_many_digits_as_its_interval_has_and_never_without_width():
+def test_a_number_is_shown_with_as_many_digits_as_its_interval_has():
     assert str(Proportion(0.5, 0.4, 0.6)) == "50 % (40 to 60)"
     assert str(proportion_of(np.ones(2000))) == "100.00 % (99.81 to 100.00)"
     assert str(proportion_of(np.ones(4))) == "100 % (51 to 100)"
 
-
-def test_an_interval_is_shown_with_two_digits_of_its_width():
     assert str(Interval(1.874, 1.80, 1.95)) == "1.87 (1.80 to 1.95)"
     assert str(Interval(261.2, 251.0, 276.0)) == "261 (251 to 276)"
     assert str(Interval(0.0, 0.0, 0.0)) == "0"

@@ -8,9 +8,7 @@ import pytest
 
 import diffrac_cvx as dc
 from experiments import answer
-from experiments.harness.command import run
-from experiments.optimal import cells, findings, instances, rivals
-from experiments.optimal.experiment import EXPERIMENT
+from experiments.optimal import findings, instances, rivals
 
 
 def rows_of(seed, n=9, d=3, ridge=0.0):
@@ -62,30 +60,6 @@ def test_a_program_that_is_stopped_at_once_proves_little_and_nothing_false():
 
 
 # The cells
-
-
-def test_the_grids_have_no_cell_twice_and_an_instance_depends_on_its_cell_alone():
-    for grid in ("full", "smoke"):
-        listed = cells.cells_of(grid)
-        assert len({tuple(sorted(cell.items())) for cell in listed}) == len(listed) > 0
-    cell = {"part": "planted", "n": 60, "d": 3, "noise": 0.3, "ridge": 0.0}
-    first, again, other = (instances.make_instance(**cell, replication=k) for k in (0, 0, 1))
-    np.testing.assert_array_equal(first.X, again.X)
-    assert np.any(first.X != other.X)
-    np.testing.assert_allclose(first.X.std(axis=0), 1.0)
-
-
-@pytest.mark.slow
-def test_the_smoke_grid_gives_a_table_a_figure_and_findings(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
-    (tmp_path / "out").mkdir()
-    table.to_csv(tmp_path / "out" / "optimal.csv", index=False)
-    assert run(EXPERIMENT, "", ["--grid", "smoke", "--draw-only", "--out", str(tmp_path / "out")]) == 0
-    assert "0 contradictions" in capsys.readouterr().out
-    assert (tmp_path / "out" / "optimal.png").stat().st_size > 10_000
-    assert set(table["solved"]) == {1}
-    assert (table["above restarts"] >= -1e-9).all()
 
 
 # The findings on constructed tables

@@ -1,40 +1,24 @@
 """The command shared by all experiments: measure, write, draw, check, record, and print the findings at the end."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from toy import cells, measure, noted, run
 
 import diffrac_cvx as dc
 from experiments.harness import provenance
-from experiments.harness.command import Experiment, Oracle, Outcome, run
-from experiments.harness.findings import Finding, one_row
+from experiments.harness.command import Oracle, Outcome
 from experiments.harness.tables import read_table
 
 FIGURES = Path(__file__).parents[2] / "figures"
 pytestmark = pytest.mark.usefixtures("folder", "here")
 
 
-def cells(grid):
-    return [{"lam": lam} for lam in ([0.1, 0.2, 0.3] if grid == "full" else [0.1])]
-
-
-def measure(lam):
-    return {"value": 2.0 * lam}
-
-
-def measure_wrongly(lam):
-    return {"value": 2.0 * lam + 1.0}
-
-
-def draw(table, stem):
-    stem.with_suffix(".png").write_text(f"{len(table)} points")
-
-
-def findings(table):
-    return [Finding("The value doubles lambda", one_row(largest=table["value"].max()))]
+def measure_wrongly(k, text):
+    row = measure(k, text)
+    return row | {"value": row["value"] + 1.0}
 
 
 def compare(table, oracle):
@@ -42,40 +26,38 @@ def compare(table, oracle):
 
 
 def check(agreement):
-    return Outcome(f"largest difference {agreement['difference'].max():g}", bool((agreement["difference"] == 0).all()))
+    return Outcome(f"{len(agreement)} cells", bool((agreement["difference"] == 0).all()))
 
 
-EXPERIMENT = Experiment("toy", cells, measure, draw, findings)
-
-
-def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with_the_findings(tmp_path, capsys):
-    for grid, folder, largest in (("full", "figures", "0.6"), ("smoke", "build", "0.2")):
-        assert run(EXPERIMENT, None, ["--grid", grid]) == 0
+def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with_the_findings(capsys):
+    for grid, folder, count in (("full", "figures", "24"), ("smoke", "build", "3")):
+        assert run("--grid", grid) == 0
         *_, number, _, last = capsys.readouterr().out.splitlines()
-        assert number.strip() == largest
+        assert number.strip() == count
         assert last == f"wrote {folder}/toy.csv, .pdf and .png"
-        assert list(read_table(tmp_path / folder / "toy.csv").columns) == ["lam", "value"]
-        assert not list((tmp_path / "build").glob("*.log"))
-    (tmp_path / "figures" / "toy.png").unlink()
-    assert run(replace(EXPERIMENT, measure=None), None, ["--draw-only"]) == 0
-    assert (tmp_path / "figures" / "toy.png").read_text() == "3 points"
+        assert not list(Path("build").glob("*.log"))
+    counts = noted()
+    Path("figures/toy.png").unlink()
+    assert run("--draw-only") == 0
+    assert Path("figures/toy.png").exists()
+    assert noted() == counts, "nothing is measured"
 
 
-def test_a_column_of_all_rows_together_is_in_the_table_that_is_written(tmp_path):
+def test_a_column_of_all_rows_together_is_in_the_table_that_is_written():
     def complete(table):
-        return table.assign(share=table["value"] / table["value"].sum())
+        return table.assign(share=table["k"] / table["k"].sum())
 
-    assert run(replace(EXPERIMENT, complete=complete), None, []) == 0
-    assert read_table(tmp_path / "figures" / "toy.csv")["share"].sum() == pytest.approx(1.0)
+    assert run(complete=complete) == 0
+    assert read_table(Path("figures/toy.csv"))["share"].sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("by", "status"), [(measure, 0), (measure_wrongly, 1)])
-def test_the_exit_status_says_whether_the_oracle_agrees(tmp_path, capsys, by, status):
-    held = replace(EXPERIMENT, oracle=Oracle(cells, by, compare), check=check)
-    assert run(held, None, []) == status
-    assert f"largest difference {status}" in capsys.readouterr().out
-    assert len(read_table(tmp_path / "figures" / "toy_agreement.csv")) == 3
-    assert run(held, None, ["--draw-only"]) == status
+def test_the_exit_status_says_whether_the_oracle_agrees(capsys, by, status):
+    held = {"oracle": Oracle(cells, by, compare), "check": check}
+    assert run(**held) == status
+    assert "24 cells" in capsys.readouterr().out
+    assert len(read_table(Path("figures/toy_agreement.csv"))) == 24
+    assert run("--draw-only", **held) == status
 
 
 # Provenance
@@ -88,17 +70,17 @@ def test_every_table_has_a_record():
         assert set(entry) == {"version", "commit", "machine", "seconds"}
 
 
-def test_a_full_run_records_the_code_the_machine_and_the_processor_seconds_beside_other_tables(tmp_path):
+def test_a_full_run_records_the_code_the_machine_and_the_processor_seconds_beside_other_tables():
     Path("figures").mkdir()
     provenance.record(["other"], 1.2)
-    assert run(EXPERIMENT, None, []) == 0
+    assert run() == 0
     entry = provenance.read_records()["toy"]
     assert entry["version"] == dc.__version__
     assert re.fullmatch(r"[0-9a-f]{12}\+?|unknown", entry["commit"])
     assert entry["machine"] == provenance.read_machine()
     assert entry["seconds"] >= 0
     assert provenance.read_records()["other"]["seconds"] == 1
-    assert run(EXPERIMENT, None, ["--grid", "smoke"]) == 0
+    assert run("--grid", "smoke") == 0
     assert provenance.read_records(Path("build")) == {}
 
 

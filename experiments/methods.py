@@ -247,7 +247,7 @@ class Deadline:
         """Processor time in seconds since the start."""
         return time.process_time() - self.started
 
-    def __call__(self, *progress: object) -> bool:
+    def __call__(self, *progress: Any) -> bool:
         """Return whether the time limit is exceeded."""
         return self.spent > self.seconds
 

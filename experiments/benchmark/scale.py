@@ -39,7 +39,7 @@ KINDS = {"rows": "file, single precision", "words": "sparse"}
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
-    rows = [{"kind": "rows", "n": n, "d": FEATURES} for n in ROWS[grid]]
+    rows: list[Cell] = [{"kind": "rows", "n": n, "d": FEATURES} for n in ROWS[grid]]
     return rows + [{"kind": "words", "n": n, "d": d} for n, d in WORDS[grid]]
 
 

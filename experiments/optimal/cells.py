@@ -50,9 +50,9 @@ class BoundsRecorder(Deadline):
         super().__init__(limit)
         self.gaps: list[tuple[float, float]] = []
 
-    def __call__(self, bracket: dc.Bracket, *counts: int) -> bool:
-        """Record the gap, and return whether the time is over."""
-        self.gaps.append((self.spent, bracket.gap))
+    def __call__(self, *progress: Any) -> bool:
+        """Record the gap of the bracket, which comes first, and return whether the time is over."""
+        self.gaps.append((self.spent, progress[0].gap))
         return super().__call__()
 
     def gap_at(self, seconds: float) -> float | None:

@@ -1,6 +1,6 @@
 """Common style of all figures: text width of a journal page, readable in grey scale, PDF and PNG."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ GREEN = "#1b7837"
 
 __all__ = [
     "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "draw_intervals", "open_marks", "panels", "save",
-    "whiskers_of", "with_band", "with_intervals",
+    "with_band", "with_intervals",
 ]  # fmt: skip
 STYLE: Any = {
     "font.size": 8,
@@ -92,12 +92,6 @@ def with_intervals(
     axes.fill_between(list(found), low, high, color=line["color"], alpha=alpha, lw=0)
 
 
-def whiskers_of(found: Iterable[Interval]) -> Array:
-    """Return the distances from numbers to the ends of their intervals, (2, m), as `errorbar` expects."""
-    value, low, high = np.array(list(found)).T
-    return np.array([value - low, high - value])
-
-
 def open_marks(axes: Axes, x: Any, y: Any, style: Style, **mark: Any) -> None:
     """Draw open marks over those of a line, for runs stopped by a limit."""
     axes.plot(x, y, color=style.color, marker=style.marker, mfc="white", ls="none", **mark)
@@ -105,4 +99,5 @@ def open_marks(axes: Axes, x: Any, y: Any, style: Style, **mark: Any) -> None:
 
 def draw_intervals(ax: Axes, x: npt.ArrayLike, found: Sequence[Interval], **style: Any) -> None:
     """Draw numbers with their intervals."""
-    ax.errorbar(x, np.array([one.value for one in found]), whiskers_of(found), **style)
+    value, low, high = np.array(list(found)).T
+    ax.errorbar(x, value, np.array([value - low, high - value]), **style)

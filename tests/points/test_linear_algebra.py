@@ -1,9 +1,7 @@
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from diffrac_cvx.machine import threads
 from diffrac_cvx.points import linear_algebra as linalg
 from diffrac_cvx.points.linear_algebra import center_columns, column_units, standardize_columns
 
@@ -63,20 +61,6 @@ def test_the_projection_on_the_columns_takes_a_ridge_and_no_notice_of_units(unit
     np.testing.assert_allclose(Q @ Q.T @ X, X, atol=1e-12)
     R = linalg.column_basis(X * units, ridge * units)
     np.testing.assert_allclose(R @ R.T, X @ np.linalg.inv(X.T @ X + n * np.diag(ridge**2)) @ X.T, atol=1e-12)
-
-
-def test_the_threads_of_the_linear_algebra_are_limited_inside(monkeypatch):
-    asked = []
-    with monkeypatch.context() as patch:
-        controller = SimpleNamespace(limit=lambda **limits: asked.append(limits), lib_controllers=[])
-        controller.select = lambda **chosen: controller
-        patch.setattr(threads, "controller", lambda: controller)
-        threads.one_thread()
-        assert asked == [{"limits": 1, "user_api": "blas"}]
-        assert threads.allowed_threads() == 1
-    with threads.one_thread():
-        assert threads.allowed_threads() == 1
-    assert threads.allowed_threads() >= 1
 
 
 def test_standardized_columns_have_mean_0_and_variance_1():

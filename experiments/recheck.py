@@ -26,7 +26,7 @@ import pandas as pd
 from diffrac_cvx.errors import DataError
 from experiments.__main__ import find_modules
 from experiments.harness import provenance
-from experiments.harness.command import LOGS, Experiment
+from experiments.harness.command import Experiment
 from experiments.harness.intervals import mean_of
 from experiments.harness.sweep import SECONDS, Cell, SweepError, Task, end_processes, measure_cell
 from experiments.harness.tables import DIGITS, format_table, read_table
@@ -64,17 +64,17 @@ class Recheck(NamedTuple):
     disagreements: list[str]
 
 
-def recheck(experiment: Experiment, path: Path, day: str, cells: int, seconds: float, grid: str = "full") -> Recheck:
+def recheck(experiment: Experiment, path: Path, day: str, cells: int = CELLS) -> Recheck:
     """Measure a sample of the cells of a table again and compare the rows; the date seeds the sample."""
     table = read_table(path)
     try:
-        chosen, rows = draw_cells(table, experiment.cells(grid), day, cells)
+        chosen, rows = draw_cells(table, experiment.cells("full"), day, cells)
     except (DataError, SweepError, OSError, ModuleNotFoundError) as error:  # what the cells need is not here
         print(f"{path} cannot be measured here: {error}")
         return Recheck(len(table), 0, 0, [])
     if not chosen:
         return Recheck(len(table), 0, 0, [])
-    again = pd.DataFrame(list(measure_again(experiment, chosen, seconds)), index=rows.index)
+    again = pd.DataFrame(list(measure_again(experiment, chosen)), index=rows.index)
     finished = again["reason"].isna() if "reason" in again else pd.Series(True, index=again.index)
     finished &= rows["reason"].isna() if "reason" in rows else True
     again = read_back(again[finished])
@@ -101,9 +101,9 @@ def draw_cells(table: pd.DataFrame, cells: Sequence[Cell], day: str, count: int)
     return chosen, table.iloc[places]
 
 
-def measure_again(experiment: Experiment, cells: Sequence[Cell], seconds: float) -> Iterator[Mapping[str, Any]]:
+def measure_again(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of cells, measured one after the other; one that cannot be measured has a ``reason``."""
-    task = Task(experiment.measure, min(seconds, experiment.seconds or seconds), experiment.memory)
+    task = Task(experiment.measure, min(LIMIT, experiment.seconds or LIMIT), experiment.memory)
     for cell in cells:
         try:
             row = measure_cell(task, cell)
@@ -189,20 +189,19 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure cells again, record the result beside the tables, and return 1 if there are disagreements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="names of experiments; all by default")
-    parser.add_argument("--cells", type=int, default=CELLS, help="cells of each table (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=LIMIT, help="limit for a cell (default: %(default)s)")
     parser.add_argument("--date", default=date.today().isoformat(), help="seed of the sample (default: today)")
-    parser.add_argument("--grid", choices=("full", "smoke"), default="full")
-    parser.add_argument("--out", type=Path, help="folder of the tables; figures, or build for the smoke grid")
+    parser.add_argument(
+        "--out", type=Path, default=provenance.FIGURES, help="folder of the tables (default: %(default)s)"
+    )
     values = parser.parse_args(arguments)
-    folder = values.out or (provenance.FIGURES if values.grid == "full" else LOGS)
+    folder = values.out
     records, failed = provenance.read_records(folder, provenance.RECHECKS), False
     for name in values.names or find_modules():
         experiment = import_module(find_modules()[name.replace("-", "_")]).EXPERIMENT
         path = folder / f"{experiment.name}.csv"
         if not path.exists():
             continue
-        found = recheck(experiment, path, values.date, values.cells, values.seconds, values.grid)
+        found = recheck(experiment, path, values.date)
         print(f"{path}: {found.compared} of {found.chosen} cells compared, {len(found.disagreements)} disagreements")
         print("".join(f"  {sentence}\n" for sentence in found.disagreements), end="", flush=True)
         records[experiment.name] = {"date": values.date, **found._asdict()}

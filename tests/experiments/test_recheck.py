@@ -40,12 +40,12 @@ def measured(tmp_path, request):
 def test_a_falsified_cell_is_found_and_a_true_table_agrees(measured, here):
     experiment, path, column, falsify = measured
     count = len(read_table(path))
-    true = recheck.recheck(experiment, path, DAY, count, 120.0, "smoke")
+    true = recheck.recheck(experiment, path, DAY, count)
     assert (true.cells, true.compared, true.disagreements) == (count, count, [])
     table = read_table(path)
     table.loc[0, column] = falsify(table.loc[0, column])
     write_table(table, path)
-    (sentence,) = recheck.recheck(experiment, path, DAY, count, 120.0, "smoke").disagreements
+    (sentence,) = recheck.recheck(experiment, path, DAY, count).disagreements
     assert column in sentence
 
 
@@ -94,7 +94,7 @@ def test_the_sample_is_drawn_from_the_date_and_a_cell_that_fails_does_not_count(
     assert drawn[0] == drawn[1] != drawn[2]
     write_table(table, tmp_path / "toy.csv")
     toy = recheck.Experiment("toy", cells, measure, None, lambda table: [])
-    found = recheck.recheck(toy, tmp_path / "toy.csv", DAY, 40, 60.0)
+    found = recheck.recheck(toy, tmp_path / "toy.csv", DAY, 40)
     assert (found.cells, found.chosen, found.compared, found.disagreements) == (40, 40, 39, [])
 
 
@@ -104,7 +104,7 @@ def test_a_table_whose_cells_need_what_is_not_here_is_not_compared(tmp_path, cap
 
     write_table(pd.DataFrame({"k": [1, 2]}), tmp_path / "toy.csv")
     toy = recheck.Experiment("toy", absent, measure, None, lambda table: [])
-    found = recheck.recheck(toy, tmp_path / "toy.csv", DAY, 5, 60.0)
+    found = recheck.recheck(toy, tmp_path / "toy.csv", DAY)
     assert (found.cells, found.compared, found.disagreements) == (2, 0, [])
     assert "build/tests.xml is missing" in capsys.readouterr().out
 

@@ -50,7 +50,8 @@ def format_table(table: pd.DataFrame) -> str:
     """
 
     def column_of(column: pd.Series) -> pd.Series:
-        rounding = rounding_of(str(column.name))
+        words = re.split("[ _]", str(column.name))
+        rounding = next((PROVED[word] for word in words if word in PROVED), ROUND_HALF_EVEN)
         return column.map(lambda entry: entry_of(entry, rounding))
 
     text: str = table.apply(column_of).rename(columns=escape_formula).to_csv(index=False, lineterminator="\n")
@@ -61,19 +62,9 @@ def entry_of(entry: Any, rounding: str) -> Any:
     """Return an entry as written to the file."""
     if isinstance(entry, str):  # pandas does not quote a carriage return, which would end the row
         return escape_formula(entry.replace("\r", "\n"))
-    return rounded(entry, rounding) if isinstance(entry, float) else entry
-
-
-def rounding_of(name: str) -> str:
-    """Return the rounding mode of a column, from the words in its name."""
-    return next((PROVED[word] for word in re.split("[ _]", name) if word in PROVED), ROUND_HALF_EVEN)
-
-
-def rounded(number: float, rounding: str) -> float:
-    """Round the shortest decimal representation of a number to fewer digits."""
-    if not np.isfinite(number):
-        return number
-    written = Decimal(repr(float(number)))
+    if not isinstance(entry, float) or not np.isfinite(entry):
+        return entry
+    written = Decimal(repr(float(entry)))  # the shortest that parses to the number
     return float(written.quantize(Decimal((0, (1,), written.adjusted() - DIGITS + 1)), rounding))
 
 

@@ -25,9 +25,14 @@ def measure_perturbed(d: int, noise: float, replication: int) -> Row:
         "rank": dc.metrics.numerical_rank(result.F, RANK),
         "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
         "error": dc.metrics.clustering_error(planted.y, dc.rounding.sign_leading(result.F)),
-        "error_signal": dc.metrics.clustering_error(planted.y, np.where(planted.X @ planted.v >= 0.0, 1.0, -1.0)),
+        "error_signal": dc.metrics.clustering_error(planted.y, signs(planted.X @ planted.v)),
         "gap": result.gap,
     }
+
+
+def signs(x: Array) -> Array:
+    """Return signs in {-1, 1}."""
+    return np.where(x >= 0.0, 1.0, -1.0)
 
 
 def measure_procrustes(k: int, replication: int) -> Row:

@@ -15,8 +15,8 @@ from sklearn.datasets import load_breast_cancer
 import diffrac_cvx as dc
 from diffrac_cvx.problem.formatting import format_ends
 from experiments.benchmark.findings import SHOWN, passage
+from experiments.harness.reproduction import FIGURES, PASSAGES, with_passage
 from experiments.problems import INSTANCES, NOISE, SPARSITY, timed_data_of
-from experiments.readme import FIGURES, PASSAGES, with_passage, with_passages
 from experiments.structure.findings import CLEAR
 from experiments.wide.cells import KINDS
 from experiments.wide.methods import OWN
@@ -51,10 +51,10 @@ def test_every_relaxation_is_in_the_table_and_every_make_target_that_is_named_ex
 
 def test_what_the_readme_says_of_experiments_is_what_their_tables_say():
     figures = ROOT / FIGURES
-    assert with_passages(README, figures) == README
-    for name in PASSAGES:
-        assert (figures / f"{name}.csv").exists()
+    for name, written in PASSAGES.items():
         assert README.count(f"<!-- from figures/{name}.csv -->") == 1
+        table = pd.read_csv(figures / f"{name}.csv")
+        assert with_passage(README, f"from figures/{name}.csv", written(table)) == README
 
 
 def test_the_numbers_below_the_picture_of_the_answer_are_those_of_the_default():
@@ -160,12 +160,12 @@ def test_the_passage_on_the_benchmark_is_replaced_and_nothing_else():
     }
     gaps = {"own_lower": 0.1, "own_upper": 0.11, "relative_gap": 3e-5}
     table = table.assign(n=1000, d=50, peak_MB=7.0, data_MB=0.4, limit=15.0, **times, **gaps)
-    written = with_passage(README, "benchmark", passage(table))
+    written = with_passage(README, "from figures/benchmark.csv", passage(table))
     assert "| instance | low_rank | CVXPY + SCS |" in written
     assert "λ = 0.001 | 0.01; 0.05 | 0.01; no |" in written
     assert "all 2 instances" in written
     assert "low_rank 1 and 1 of the 1 that were run; CVXPY + SCS 1 and 0 of the 1 that were run." in written
-    assert written == with_passage(written, "benchmark", passage(table))
+    assert written == with_passage(written, "from figures/benchmark.csv", passage(table))
     mark = "<!-- from figures/benchmark.csv -->"
     assert written.split(mark)[0] == README.split(mark)[0]
     assert written.split(mark)[1].split("<!-- end -->")[1] == README.split(mark)[1].split("<!-- end -->")[1]

@@ -78,7 +78,6 @@ FORBIDDEN_METHODS = {"extractall", "extract", "read_pickle", "unpack_archive", "
 ALLOWED = {  # each with the reason why it is safe
     ("diffrac_cvx/machine/processes.py", "pickle.load"),  # from the pipe of a process of our own
     ("diffrac_cvx/machine/processes.py", "pickle.loads"),
-    ("experiments/harness/cluster.py", "pickle.loads"),  # what the command itself sent to its workers
 }
 SOURCES = [path for folder in ("diffrac_cvx", "experiments") for path in sorted((ROOT / folder).rglob("*.py"))]
 

@@ -87,10 +87,9 @@ format: $(STAMP) ## sort the imports and format the code
 # help texts are for `make help`.
 EXPERIMENTS := $(subst _,-,$(patsubst experiments/%/experiment.py,%,$(wildcard experiments/*/experiment.py))) \
     convergence scale noise affine-law
-OWN := # options of a single experiment
 .PHONY: $(EXPERIMENTS)
 $(EXPERIMENTS): $(STAMP)
-	$(RUN) experiments $@ --grid $(GRID) --jobs $(JOBS) $(CLUSTER) $(OWN)
+	$(RUN) experiments $(or $(NAME),$@) --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 phase-transition: ## Figure 1: rank and error against n and d (GRID, SOLVER, JOBS)
 sparse-regime: ## section 5.2: the conjecture n = O(l d), and lambda against d (GRID, JOBS)
@@ -105,7 +104,7 @@ wide-law: ## when a few informative columns among many reveal two clusters (GRID
 two-class: ## Table 1: two-class data sets (GRID, JOBS; DIFFRAC_DATA_HOME)
 multi-label: ## Figures 5 and 6: many labels (GRID, JOBS; DIFFRAC_DATA_HOME)
 many-clusters: ## more than two clusters, compared with k-means and a Gaussian mixture (GRID, JOBS; DIFFRAC_DATA_HOME)
-scale: ## tables larger than memory: on disk, sparse, on the workers of a cluster (GRID; 4 GB in build)
+scale: ## tables larger than memory: on disk, and sparse (GRID; 4 GB in build)
 validate: ## fast solvers against the reference implementation (GRID, JOBS)
 stress: ## certified bounds of 6 250 adversarial instances against 60-digit arithmetic (GRID, JOBS)
 convergence: ## instances that each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)
@@ -115,9 +114,9 @@ groups: ## feature groups: recovery compared with l1 and with wrong groups (GRID
 few-labels: ## few known labels, compared with supervised and semi-supervised methods (GRID, JOBS; DIFFRAC_DATA_HOME, pip, apt)
 choice: ## lambda and ridge chosen without labels, assessed on labelled data sets (GRID, JOBS; DIFFRAC_DATA_HOME)
 wide: ## tables with far more columns than rows, compared with methods for such tables (GRID, JOBS; pip, apt)
-benchmark: ## all solvers: time to a certified gap, Gram passes, memory (GRID; DIFFRAC_DATA_HOME, pip)
+benchmark: ## all solvers: time to a certified gap, memory (GRID; DIFFRAC_DATA_HOME, pip)
 
-phase-transition: OWN = --solver $(SOLVER)
+phase-transition: NAME = $(if $(filter reference,$(SOLVER)),reference)
 wide: packages
 benchmark choice: rival-packages
 # One solve at a time: concurrent solves share caches and memory, which distorts their times.
@@ -146,7 +145,6 @@ docs: $(STAMP) ## build the documentation and run its examples: docs/_build/inde
 
 reproduction: $(STAMP) ## write docs/reproduction.md, docs/beyond.md and the generated parts of the README from the tables
 	$(RUN) experiments.harness.reproduction
-	$(RUN) experiments.readme
 
 recheck: $(STAMP) ## measure a random sample of the cells of every table again, and compare (TABLES: some experiments)
 	$(RUN) experiments.recheck $(TABLES)

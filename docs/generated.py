@@ -11,8 +11,8 @@ import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.solvers.reference import memory_needed
 from experiments.benchmark.convergence import GOALS, by_family
+from experiments.benchmark.findings import gap_text, memory_text, pivot, seconds_text
 from experiments.benchmark.scale import costs
-from experiments.benchmark.table import gap_text, memory_text, pivot, seconds_text
 from experiments.harness import findings
 from experiments.harness.intervals import proportion_of
 from experiments.mutation.branches import shares_of
@@ -146,11 +146,6 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "convergence_tight": ("convergence", partial(table_of_convergence, GOALS[1])),
     "scale": ("scale", table_of_scale),
 }
-PICTURES = {  # of figures/, with their words
-    "convergence_picture": ("convergence", "Goals reached, by family, size and solver."),
-    "scale_picture": ("scale", "Time, memory and bytes sent per pass against the size of the table"),
-    "large_picture": ("benchmark", "Time to two relative gaps, by instance and method."),
-}  # fmt: skip
 
 
 def from_figure(stem: str, text: Callable[[pd.DataFrame], str]) -> str:
@@ -162,16 +157,10 @@ def from_figure(stem: str, text: Callable[[pd.DataFrame], str]) -> str:
     return text(pd.read_csv(path, keep_default_na=stem != "mutation"))
 
 
-def picture_of(stem: str, words: str) -> str:
-    """Return the figure of an experiment, where there is one."""
-    return f".. image:: /../figures/{stem}.png\n   :alt: {words}\n" if (FIGURES / f"{stem}.png").exists() else ""
-
-
 def write(folder: Path) -> None:
     """Write all tables, each to a file that a page includes."""
     folder.mkdir(exist_ok=True)
     texts = {name: text() for name, text in TABLES.items()}
     texts |= {name: from_figure(*source) for name, source in FROM_FIGURES.items()}
-    texts |= {name: picture_of(*picture) for name, picture in PICTURES.items()}
     for name, text in texts.items():
         (folder / f"{name}.inc").write_text(text)

@@ -14,7 +14,6 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any, NamedTuple, ParamSpec
 
-import cvxpy as cp
 import numpy as np
 
 import diffrac_cvx as dc
@@ -22,7 +21,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.relaxations.relaxation import Relaxation, Solution
+from diffrac_cvx.relaxations.relaxation import Relaxation
 from diffrac_cvx.typing import Array
 
 GOALS = (1e-2, 1e-4)  # relative gaps, (upper - lower) / upper
@@ -72,30 +71,6 @@ def in_processor_time(solve: Callable[..., Result], *arguments: Any) -> Result:
     ratio = min(1.0, (time.process_time() - processor) / max(time.perf_counter() - clock, 1e-9))
     history = tuple(line._replace(seconds=ratio * line.seconds) for line in result.history)
     return replace(result, seconds=ratio * result.seconds, history=history)
-
-
-def as_semidefinite(relaxation: Relaxation) -> Relaxation:
-    r"""Return a relaxation in V with its square roots as 2 x 2 matrices.
-
-    .. math::
-        r_i \le \sqrt{q_i} \iff \begin{pmatrix} q_i & r_i \\ r_i & 1 \end{pmatrix} \succeq 0
-
-    The multiplier of the entry q_i is u_i of the certificate, as for the power cone.  If q_i is an expression, CVXPY
-    compiles it n times; a variable is compiled once.  One constraint on a stack of matrices would compile faster, but
-    CVXPY 1.9.3 passes its entries to SDPA in a wrong order, and SDPA then reports infeasibility.
-    """
-    roots = next(each for each in relaxation.problem.constraints if isinstance(each, cp.PowCone3D))
-    energies, _, root = roots.args
-    q = cp.Variable(root.size, name="energies")
-    blocks = [cp.PSD(cp.bmat([[q[i], root[i]], [root[i], 1.0]])) for i in range(root.size)]
-    others = [each for each in relaxation.problem.constraints if each is not roots]
-
-    def read() -> Solution:
-        roots.dual_variables[0].save_value(np.array([block.dual_value[0, 0] for block in blocks]))
-        return relaxation.read()
-
-    problem = cp.Problem(relaxation.problem.objective, [*blocks, q == energies, *others])
-    return replace(relaxation, problem=problem, read=read)
 
 
 def solve_max_cut(X: Array, gradient_norm: float, time_limit: float, seed: int) -> Result:
@@ -199,8 +174,7 @@ def through_cvxpy(
     relaxation = dc.v_space(X, 1.0, penalty)
     if f"CVXPY + {solver}" in CVXPY:
         return solve_here(relaxation, solver, seconds, tol=tol, memory_limit=MEMORY, **options)
-    posed = as_semidefinite(relaxation) if solver == "SDPA" else relaxation
-    return dc.solve(posed, solver, tol=tol, memory_limit=MEMORY, **options)
+    return dc.solve(relaxation, solver, tol=tol, memory_limit=MEMORY, **options)
 
 
 def on_manifold(X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, gradient_norm: float) -> Result:
@@ -236,11 +210,6 @@ METHODS = {
         *({"ipm_settings": {"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol}} for tol in (1e-3, 1e-6, 1e-8)),
         package="moreau",
     ),
-    "CVXPY + SDPA": tolerance_ladder(
-        partial(through_cvxpy, solver="SDPA", numThreads=1),
-        *({"epsilonStar": eps, "epsilonDash": eps} for eps in (1e-3, 1e-5, 1e-7)),
-        package="sdpa-python",
-    ),
     MAX_CUT: tolerance_ladder(
         on_manifold,
         *({"gradient_norm": norm} for norm in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)),
@@ -265,6 +234,22 @@ OWN: dict[str, Callable[[Array, float, int], Result]] = {
     "FISTA, 1e-3": partial(published_fista, epsilon=1e-3, **LIMITS),
     "low_rank": lambda X, lam, _: dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-5, **LIMITS),
 }  # fmt: skip
+
+
+class Deadline:
+    """A callback that stops a solver after a limit of processor time in seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.started = seconds, time.process_time()
+
+    @property
+    def spent(self) -> float:
+        """Processor time in seconds since the start."""
+        return time.process_time() - self.started
+
+    def __call__(self, *progress: Any) -> bool:
+        """Return whether the time limit is exceeded."""
+        return self.spent > self.seconds
 
 
 @lru_cache

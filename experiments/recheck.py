@@ -13,25 +13,23 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
 from datetime import date
 from importlib import import_module
 from io import StringIO
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.machine.processes import Worker
 from experiments.__main__ import find_modules
 from experiments.harness import provenance
-from experiments.harness.cell import SECONDS, Cell, SweepError, measure_by
-from experiments.harness.command import LOGS, Experiment
+from experiments.harness.command import Experiment
 from experiments.harness.intervals import mean_of
-from experiments.harness.tables import format_table, keys_of, read_table
+from experiments.harness.sweep import SECONDS, Cell, SweepError, Task, end_processes, measure_cell
+from experiments.harness.tables import DIGITS, format_table, read_table
 
 CELLS, LIMIT = 5, 120.0  # cells of a table, and seconds for each of them
 SLACK = 1e-8  # relative distance of two brackets that counts as rounding
@@ -49,8 +47,7 @@ OF_SOLUTION = {
 UPPER_ENDS = ("upper", "cost", "objective")  # of a bracket, in the place of "lower"
 
 
-@dataclass(frozen=True)
-class Recheck:
+class Recheck(NamedTuple):
     """Result of measuring some cells of a table again.
 
     Attributes
@@ -66,23 +63,18 @@ class Recheck:
     compared: int
     disagreements: list[str]
 
-    def as_record(self, day: str) -> dict[str, Any]:
-        """Return the entries of the file."""
-        return {"date": day, "cells": self.cells, "chosen": self.chosen, "compared": self.compared,
-                "disagreements": self.disagreements}  # fmt: skip
 
-
-def recheck(experiment: Experiment, path: Path, day: str, cells: int, seconds: float, grid: str = "full") -> Recheck:
+def recheck(experiment: Experiment, path: Path, day: str, cells: int = CELLS) -> Recheck:
     """Measure a sample of the cells of a table again and compare the rows; the date seeds the sample."""
     table = read_table(path)
     try:
-        chosen, rows = draw_cells(table, experiment.cells(grid), day, cells)
+        chosen, rows = draw_cells(table, experiment.cells("full"), day, cells)
     except (DataError, SweepError, OSError, ModuleNotFoundError) as error:  # what the cells need is not here
         print(f"{path} cannot be measured here: {error}")
         return Recheck(len(table), 0, 0, [])
     if not chosen:
         return Recheck(len(table), 0, 0, [])
-    again = pd.DataFrame(list(measure_again(experiment, chosen, seconds)), index=rows.index)
+    again = pd.DataFrame(list(measure_again(experiment, chosen)), index=rows.index)
     finished = again["reason"].isna() if "reason" in again else pd.Series(True, index=again.index)
     finished &= rows["reason"].isna() if "reason" in rows else True
     again = read_back(again[finished])
@@ -109,21 +101,27 @@ def draw_cells(table: pd.DataFrame, cells: Sequence[Cell], day: str, count: int)
     return chosen, table.iloc[places]
 
 
-def measure_again(experiment: Experiment, cells: Sequence[Cell], seconds: float) -> Iterator[Mapping[str, Any]]:
+def measure_again(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of cells, measured one after the other; one that cannot be measured has a ``reason``."""
-    limit = min(seconds, experiment.seconds or seconds)
-    with closing(Worker(None if experiment.memory is None else experiment.memory * 1e9)) as worker:
-        for cell in cells:
-            try:
-                row = measure_by(worker, experiment.measure, cell, lambda: False, limit)
-            except Exception as error:  # missing data or packages of one experiment are no reason to stop the others
-                row = {"reason": f"{type(error).__name__}: {error}"}
-            yield {**cell, **{name: entry for name, entry in row.items() if name != SECONDS}}
+    task = Task(experiment.measure, min(LIMIT, experiment.seconds or LIMIT), experiment.memory)
+    for cell in cells:
+        try:
+            row = measure_cell(task, cell)
+        except Exception as error:  # missing data or packages of one experiment are no reason to stop the others
+            row = {"reason": f"{type(error).__name__}: {error}"}
+        yield {**cell, **{name: entry for name, entry in row.items() if name != SECONDS}}
+    end_processes(task.sweep)
 
 
 def read_back(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table as it would be read from its file."""
     return pd.read_csv(StringIO(format_table(table)), low_memory=False) if len(table) else table
+
+
+def keys_of(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return the rows of a table as texts, equal for 1 and 1.0."""
+    texts = table.map(lambda entry: f"{entry:.{DIGITS}g}" if isinstance(entry, Real) else str(entry))
+    return list(map(tuple, texts.to_numpy()))
 
 
 def compare(before: pd.DataFrame, again: pd.DataFrame, cell_columns: Sequence[str]) -> Iterator[str]:
@@ -191,23 +189,22 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure cells again, record the result beside the tables, and return 1 if there are disagreements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="names of experiments; all by default")
-    parser.add_argument("--cells", type=int, default=CELLS, help="cells of each table (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=LIMIT, help="limit for a cell (default: %(default)s)")
     parser.add_argument("--date", default=date.today().isoformat(), help="seed of the sample (default: today)")
-    parser.add_argument("--grid", choices=("full", "smoke"), default="full")
-    parser.add_argument("--out", type=Path, help="folder of the tables; figures, or build for the smoke grid")
+    parser.add_argument(
+        "--out", type=Path, default=provenance.FIGURES, help="folder of the tables (default: %(default)s)"
+    )
     values = parser.parse_args(arguments)
-    folder = values.out or (provenance.FIGURES if values.grid == "full" else LOGS)
+    folder = values.out
     records, failed = provenance.read_records(folder, provenance.RECHECKS), False
     for name in values.names or find_modules():
         experiment = import_module(find_modules()[name.replace("-", "_")]).EXPERIMENT
         path = folder / f"{experiment.name}.csv"
         if not path.exists():
             continue
-        found = recheck(experiment, path, values.date, values.cells, values.seconds, values.grid)
+        found = recheck(experiment, path, values.date)
         print(f"{path}: {found.compared} of {found.chosen} cells compared, {len(found.disagreements)} disagreements")
         print("".join(f"  {sentence}\n" for sentence in found.disagreements), end="", flush=True)
-        records[experiment.name] = found.as_record(values.date)
+        records[experiment.name] = {"date": values.date, **found._asdict()}
         provenance.write_records(records, folder / provenance.RECHECKS)
         failed |= bool(found.disagreements)
     return int(failed)

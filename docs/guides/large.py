@@ -53,8 +53,6 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
 #
 # .. include:: ../large_seconds.inc
 #
-# .. include:: ../large_picture.inc
-#
 # The relative gap that the best answer of each has, and the seconds it took. All answers have been certified again by
 # `certify_v`, in a process other than the solver's, and a lower bound found from one answer serves all of them; a star is a
 # solver's own bracket if V is too large for that.
@@ -65,8 +63,8 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
 #
 # .. include:: ../large_memory.inc
 #
-# One solve at a time, each in a process of its own; ``make benchmark`` measures it again, and ``figures/benchmark.md`` has the
-# number of Gram passes and the reasons of what was not run. *planted* has a direction of ten features with noise 0.3, *dense*
+# One solve at a time, each in a process of its own; ``make benchmark`` measures it again, and ``figures/benchmark.csv`` has the
+# reasons of what was not run. *planted* has a direction of ten features with noise 0.3, *dense*
 # Gaussian columns of which neighbours have correlation 0.7, without clusters; columns have mean 0 and variance 1.
 
 # %%
@@ -140,15 +138,12 @@ print(f"{len(model.support_)} of 500 columns are selected, certified gap {gap}")
 # CVXPY's builders, more than two clusters, `certify_y`, sample weights and `compare` require an array; their error names the
 # conversion (``X.toarray()``, ``X.compute()``).  `find_components` gathers a dask array, if it fits.
 #
-# Measurements of ``make scale``, to a certified gap of 0.001, with one thread or the listed number of worker processes. *Additional
-# memory* is the peak of the whole process minus its size before:
+# Measurements of ``make scale``, to a certified gap of 0.001, with one thread. *Additional memory* is the peak of the whole process
+# minus its size before:
 #
 # .. include:: ../scale.inc
-#
-# .. include:: ../scale_picture.inc
 #
 # A pass costs about :math:`n d (d + 2r)` multiplications, and moves sums of :math:`3 d^2` numbers for each chunk, in addition to
 # the factor, :math:`d r`, independent of the rows of a chunk. The number of passes hardly grows. So at n = 10⁹ and d = 100, four
 # hundred times the work of the largest file above with four times as much for each row, 64 machines of 16 such cores would need
-# seconds for a pass if every core kept its chunks in memory and no time were lost; ``make scale`` prints the computation with its
-# assumptions. It was not tried.
+# seconds for a pass if every core kept its chunks in memory and no time were lost. It was not tried.

@@ -190,8 +190,6 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # .. include:: ../convergence_tight.inc
 #
-# .. include:: ../convergence_picture.inc
-#
 # Unsolved instances, and the reasons:
 #
 # * `low_rank` to :math:`10^{-4}`, on correlated columns, heavy tails and outliers with many features (from 100, or more than points): gaps

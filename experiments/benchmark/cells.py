@@ -1,6 +1,5 @@
 """Cells of the benchmark: one method on one instance in its own process; the results are certified in this process."""
 
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,14 +22,13 @@ from experiments.problems import GRIDS, INSTANCES, LIMIT, LONG, MEDIUM, timed_da
 
 GRACE = 3.0  # seconds beyond the limit after which a solve is killed
 QUICK, REPEATS = 1.0, 3  # solves of less than a second are run three times; the shortest time counts
-MOST_AT_ONCE, BLOCK = 3000, 500  # features: with more, only the products of a block of columns with all are timed
 SECONDS = 900.0  # limit per cell for all solves and certificates
 SETTINGS = {"goals": GOALS, "limits": [LIMIT, MEDIUM, LONG, GRACE, MEMORY], "repeats": REPEATS}
 LIMITED = (Status.TIME_LIMIT, Status.USER_LIMIT)
 UNKNOWN = dc.Bracket(np.nan, np.nan)  # if V does not fit in memory
 TIMES = tuple(f"time_to_1e{round(np.log10(goal))}" for goal in GOALS)  # columns, in seconds
 COLUMNS = (
-    "data_MB", "gram_seconds", "seconds", "passes", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
+    "seconds", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
     "status", *TIMES, *(f"upper_{column}" for column in TIMES),
 )  # fmt: skip
 # Skipped because a smaller instance is not solved to the looser goal within its limit (checked by `check_brackets`).
@@ -100,7 +98,7 @@ def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str
             row["reason"] = f"stopped after {limit:g} s" if runs[-1].is_limited(limit) else ""
         except (OutOfTimeError, WorkerDiedError, MemoryError, ResourceError, ArithmeticError, ValueError) as error:
             row["reason"] = explain(error, limit)
-    return row | summarize(instance, runs, limit, float(row.get("gram_seconds", np.nan)))
+    return row | summarize(instance, runs, limit)
 
 
 def climb(worker: Worker, instance: str, method: str, limit: float) -> Iterator[Answer]:
@@ -130,7 +128,7 @@ def judge(instance: str, answer: Answer) -> dc.Bracket:
         return UNKNOWN
 
 
-def summarize(instance: str, runs: list[Answer], limit: float, gram_seconds: float) -> Row:
+def summarize(instance: str, runs: list[Answer], limit: float) -> Row:
     """Return the tightest bounds and their time, the shortest times to the goals, and the largest growth of memory.
 
     Times follow the method's own bounds; each comes with the judge's upper bound of that result.  The judge may take
@@ -144,7 +142,6 @@ def summarize(instance: str, runs: list[Answer], limit: float, gram_seconds: flo
     judged = {key: judge(instance, run) for key, run in {id(run): run for run in (last, *reached)}.items()}
     row: Row = {
         "seconds": last.seconds,
-        "passes": last.seconds / gram_seconds,
         "peak_MB": max(run.peak for run in runs) / 1e6,
         "own_lower": last.own.lower,
         "own_upper": last.own.upper,
@@ -187,26 +184,13 @@ def explain(error: Exception, limit: float) -> str:
 # Code that runs in the solver's process
 
 
-def prepare(instance: str, method: str) -> Row:
-    """Create the data, time one product X'X, and run the method once on few points so that imports do not count."""
-    X = timed_data_of(instance)
+def prepare(instance: str, method: str) -> None:
+    """Create the data, and run the method once on few points so that imports do not count."""
+    timed_data_of(instance)
     few = dc.datasets.make_planted(20, 3, noise=0.3, rng=0).X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         METHODS[method].rungs[0].solve(few, INSTANCES[instance].penalty, 1.0, LIMIT)
-    return {"data_MB": X.nbytes / 1e6, "gram_seconds": time_gram(X)}
-
-
-def time_gram(X: Array) -> float:
-    """Return the shortest time of three products X'X on one thread; for large X'X, scaled up from a block."""
-    d = X.shape[1]
-    block, scale = (X, 1.0) if d <= MOST_AT_ONCE else (X[:, :BLOCK].copy(), d / BLOCK / 2)  # X'X is symmetric
-    seconds = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        np.dot(X.T, block)
-        seconds.append(time.perf_counter() - started)
-    return scale * min(seconds)
 
 
 def solve_rung(instance: str, method: str, rung: int, upper: float) -> Answer:

@@ -3,27 +3,21 @@
 It fails if a status is incorrect or two bounds of one instance contradict each other.
 """
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison.validation import Instance
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS
-from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment, Outcome
 from experiments.harness.findings import Finding
-from experiments.harness.style import ACCENT, GRAY
 from experiments.harness.sweep import Cell, Row
-from experiments.methods import solve_here
+from experiments.methods import Deadline, solve_here
 from experiments.problems import FAMILIES, make_instance
 
 # n, d and the limit in seconds of processor time per solve, which does not depend on other load of the machine.
@@ -47,25 +41,6 @@ MOST_PUBLISHED = 2_000  # most entries of X for the published algorithm, which w
 PATIENCE = 8.0  # factor of the limit that a solve may take in wall-clock time
 MET = (Status.OPTIMAL, Status.CLOSED_FORM)
 SLACK = 1e-9  # for rounding errors, between bounds of different solvers
-SHADES = {0: ACCENT, 1: "#bdbdbd", 2: GRAY}  # by the number of goals reached
-NOT_RUN: Any = {"marker": "_", "s": 10, "linewidths": 0.6, "color": GRAY}
-WORDS = ("not solved", *(f"to a gap of {goal:g}" for goal in GOALS))
-
-
-class Deadline:
-    """A callback that stops a solver after a limit of processor time in seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.started = seconds, time.process_time()
-
-    @property
-    def spent(self) -> float:
-        """Processor time in seconds since the start."""
-        return time.process_time() - self.started
-
-    def __call__(self, _: object) -> bool:
-        """Return whether the time limit is exceeded."""
-        return self.spent > self.seconds
 
 
 def solve(method: str, instance: Instance, tol: float, deadline: Deadline) -> Result:
@@ -191,37 +166,6 @@ def where(row: pd.Series) -> str:
     return f"{row['family']}, {row['n']} x {row['d']}, {row['method']}"
 
 
-def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw a square for each instance with the tightest goal reached; a dash if a solver is not run."""
-    families = list(dict.fromkeys(table["family"]))
-    names = [name for name in METHODS if name in set(table["method"])]
-    sizes = [size for size in SIZES if ((table["n"] == size[0]) & (table["d"] == size[1])).any()]
-    reached = sum(table[f"solved {goal:g}"].fillna(0.0) for goal in GOALS)
-    with panels(stem, 1, len(names), 0.16 * len(families) + 1.2, sharey=True, squeeze=False) as (figure, [row]):
-        for axes, name in zip(row, names, strict=True):
-            part = table[table["method"] == name]
-            for goals, shade in SHADES.items():
-                rows = part[reached[part.index] == goals]
-                at = [sizes.index((row.n, row.d)) for row in rows.itertuples()]
-                axes.scatter(at, [families.index(family) for family in rows["family"]], marker="s", s=14, color=shade)
-            run = set(zip(part["family"], part["n"], part["d"], strict=True))
-            left_out = [
-                (k, j) for j, family in enumerate(families) for k, at in enumerate(sizes) if (family, *at) not in run
-            ]
-            axes.scatter(*np.reshape(left_out, (-1, 2)).T, **NOT_RUN)
-            axes.set_title(name, fontsize=7)
-            axes.set_xticks(range(len(sizes)), [f"{n} x {d}" for n, d in sizes], rotation=90, fontsize=6.5)
-            axes.set_xlim(-0.7, len(sizes) - 0.3)
-            axes.tick_params(length=0)
-        row[0].set_yticks(range(len(families)), families, fontsize=6.5)
-        row[0].set_ylim(len(families) - 0.4, -0.6)
-        handles = [Line2D([], [], marker="s", ls="", ms=4, color=SHADES[k], label=WORDS[k]) for k in SHADES]
-        handles.append(
-            Line2D([], [], ls="", marker="_", ms=4, mew=0.6, color=GRAY, label="not run: too large for the solver")
-        )
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
-
-
 EXPERIMENT = Experiment(
-    "convergence", cells_of, measure, draw, findings, SETTINGS, seconds=240.0, complete=complete, check=check_statuses
+    "convergence", cells_of, measure, None, findings, SETTINGS, seconds=240.0, complete=complete, check=check_statuses
 )

@@ -6,9 +6,8 @@ the machine, their ratios much less.
 
 from experiments.benchmark.cells import SECONDS, SETTINGS, cells_of, confirm, measure
 from experiments.benchmark.findings import check_brackets, findings
-from experiments.benchmark.plot import draw
 from experiments.harness.command import Experiment
 
 EXPERIMENT = Experiment(
-    "benchmark", cells_of, measure, draw, findings, SETTINGS, SECONDS, complete=confirm, check=check_brackets
+    "benchmark", cells_of, measure, None, findings, SETTINGS, SECONDS, complete=confirm, check=check_brackets
 )

@@ -1,10 +1,13 @@
-"""Findings of the benchmark, the passage of the README, and a check that all certified bounds are consistent."""
+"""Findings of the benchmark, its tables on the pages, and a check that all certified bounds are consistent."""
 
+from collections.abc import Callable
+
+import numpy as np
 import pandas as pd
 
-from diffrac_cvx.problem.formatting import format_ends
+from diffrac_cvx.comparison.table import ReportTable
+from diffrac_cvx.problem.formatting import format_ends, format_upper
 from experiments.benchmark.cells import FAILED, TIMES
-from experiments.benchmark.table import pivot, reason_of, seconds_text
 from experiments.harness.command import Outcome
 from experiments.harness.findings import Finding, Rule
 from experiments.methods import GOALS, METHODS
@@ -12,6 +15,8 @@ from experiments.methods import GOALS, METHODS
 CVXPY = [name for name in METHODS if name.startswith("CVXPY")]
 OURS, ONE_OF_CVXPY = "low_rank", "the faster of CVXPY's solvers"
 SHOWN = ("breast_cancer 683 x 10, 0.01", "planted 10000 x 50, 0.001")  # in the README: their labels are recovered
+SHORT = {"FISTA as published": "FISTA, published", "accelerated FISTA": "FISTA, accelerated"}
+OWN = "*"  # marks a gap that was not certified independently
 SLACK = 1e-8  # for rounding errors of the solvers and the digits of the table
 
 FASTEST = Rule(
@@ -61,6 +66,72 @@ def ahead(table: pd.DataFrame) -> pd.DataFrame:
             found.append({**row, "largest": ratio.max(), "only `low_rank`": alone, "asked": asked.any()})
     rows = pd.DataFrame(found)
     return rows[rows.pop("asked")].set_index(["method", "to"])
+
+
+# Entries of the tables on the pages
+
+
+def label_of(instance: str) -> str:
+    """Return the printed name of an instance, with the symbols for a product, lambda and a root."""
+    size, _, weight = instance.partition(", ")
+    data, n, _, d = size.split(" ")
+    product = f"{grouped(n)} \N{MULTIPLICATION SIGN} {grouped(d)}"
+    return f"{data.replace('_', '-')} {product}, λ = {weight.replace('sqrt(n)', '√n')}"
+
+
+def grouped(digits: str) -> str:
+    """Return a number with its digits in groups of three if it has five or more."""
+    return f"{int(digits):,}".replace(",", "\N{NARROW NO-BREAK SPACE}") if len(digits) > 4 else digits
+
+
+def seconds_text(row: pd.Series) -> str:
+    """Format the seconds to both goals: the limit if not reached, the reason if there is no result."""
+    if has_no_answer(row):
+        return reason_of(row).partition(":")[0].partition(" at ")[0] or "no answer"
+    limit = f"> {row['limit']:g}" if stopped_by_limit(row) else "no"
+    first, second = (limit if np.isnan(row[column]) else f"{row[column]:.2g}" for column in TIMES)
+    return first if first == second == limit else f"{first}; {second}"
+
+
+def has_no_answer(row: pd.Series) -> bool:
+    """Return whether a method has no result for a reason other than the time limit: not run, out of memory, failed."""
+    return bool(np.isnan(row["own_upper"])) and not stopped_by_limit(row)
+
+
+def stopped_by_limit(row: pd.Series) -> bool:
+    """Return whether the time limit stopped a method."""
+    return reason_of(row).startswith(("killed", "stopped"))
+
+
+def reason_of(row: pd.Series) -> str:
+    """Return why a method has no further result; empty if it has one."""
+    return str(row["reason"]) if isinstance(row["reason"], str) else ""
+
+
+def gap_text(row: pd.Series) -> str:
+    """Format the smallest relative gap (certified independently if possible) and its time."""
+    if np.isnan(row["own_upper"]):
+        return ""
+    judged = row["relative_gap"]
+    own = (row["own_upper"] - row["own_lower"]) / max(row["own_upper"], 1e-300)
+    gap = f"{format_upper(own)}{OWN}" if np.isnan(judged) else format_upper(max(judged, 0.0))
+    return f"{gap} in {row['seconds']:.2g}"
+
+
+def memory_text(row: pd.Series) -> str:
+    """Format the memory in MB that the solves added to that of the data."""
+    return "" if np.isnan(row["peak_MB"]) else f"{row['peak_MB']:.0f}" if row["peak_MB"] >= 0.5 else "0"
+
+
+def pivot(table: pd.DataFrame, entry: Callable[[pd.Series], str]) -> ReportTable:
+    """Return one row per instance and one column per method; a dash if the method does not support the problem."""
+    methods = [name for name in METHODS if name in set(table["method"])]
+    records = []
+    for instance, rows in table.groupby("instance", sort=False):
+        found = {str(row["method"]): entry(row) for _, row in rows.iterrows()}
+        records.append({"instance": label_of(str(instance)), **{name: found.get(name, "-") for name in methods}})
+    titles = {"instance": "instance", **{name: SHORT.get(name, name) for name in methods}}
+    return ReportTable.from_records(records, titles)
 
 
 def passage(table: pd.DataFrame) -> str:

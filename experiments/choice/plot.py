@@ -5,8 +5,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, SECONDARY
+from experiments.harness.style import ACCENT, SECONDARY, panels
 
 KINDS = {"design": (SECONDARY, "o"), "held-out": (ACCENT, "^")}
 

@@ -22,7 +22,6 @@ import numpy as np
 from diffrac_cvx.datasets.real import SETS, DataSet, cache_folder, checksum, matches_checksum, parse_file, read_packed
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.writing import atomic_file
-from diffrac_cvx.typing import Array
 from experiments.data.origins import ORIGINS, Origin, Package, Table
 
 PACKAGES = Path("build") / "packages"
@@ -127,17 +126,12 @@ def describe_difference(record: DataSet, packed: bytes) -> str:
     for part, made, known in zip(("X", "labels"), parse_file(record, packed), parse_file(record, shipped), strict=True):
         if made.shape != known.shape:
             return f"{part} of shape {made.shape}, shipped {known.shape}"
-        if not np.array_equal(made, known):
-            return first_difference(part, made, known)
+        if len(places := np.argwhere(made != known)):
+            first = tuple(places[0])
+            place = ", ".join(f"{axis} {i + 1}" for axis, i in zip(("row", "column"), first, strict=False))
+            number = f"{len(places)} of {made.size} differ"
+            return f"{part}, {place}: {made[first]:.17g}, shipped {known[first]:.17g}; {number}"
     return "the same numbers, but different names or order in the file"
-
-
-def first_difference(part: str, made: Array, known: Array) -> str:
-    """Describe the first difference of two arrays of one shape, and the number of differences."""
-    places = np.argwhere(made != known)
-    first = tuple(places[0])
-    place = ", ".join(f"{axis} {i + 1}" for axis, i in zip(("row", "column"), first, strict=False))
-    return f"{part}, {place}: {made[first]:.17g}, shipped {known[first]:.17g}; {len(places)} of {made.size} differ"
 
 
 def decompress(record: DataSet, packed: bytes) -> list[bytes]:

@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
 from experiments.few_labels.findings import JUDGED, WORST, gains
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels
 
 LINES = {  # colour, dashes, marker
     "relaxation": (ACCENT, "-", "o"),

@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from diffrac_cvx.plotting.canvas import Style
 from experiments.groups.cells import AT, PLACES, SHIFT
 from experiments.groups.findings import NAMES, of_method, somewhere, summary
-from experiments.harness.beyond import draw_intervals, panels
 from experiments.harness.intervals import Interval
-from experiments.harness.style import ACCENT, GRAY, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, SECONDARY, draw_intervals, panels
 
 STYLES = {
     "groups": Style(ACCENT, "-", "o"),

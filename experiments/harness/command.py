@@ -4,8 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
@@ -16,10 +15,9 @@ from diffrac_cvx import __version__
 from diffrac_cvx.datasets.real import checksum
 from diffrac_cvx.errors import DataError
 from experiments.harness import provenance
-from experiments.harness.cell import Cell, Row, SweepError
 from experiments.harness.findings import Finding, describe
-from experiments.harness.sweep import Log, sweep
-from experiments.harness.tables import cells_left_out, read_table, write_table
+from experiments.harness.sweep import Cell, Log, Row, SweepError, Task, sweep
+from experiments.harness.tables import read_table, write_table
 
 REFUSED, INTERRUPTED = 2, 130  # exit statuses: request refused; Ctrl-C
 LOGS = Path("build")
@@ -77,12 +75,6 @@ class Experiment:
     check : callable, optional
         Maps the table, or with an oracle the table of the agreement, to an `Outcome`; if it fails, the exit status
         of the command is 1.
-    options : mapping
-        Options of the command besides the common ones: name to keywords of ``add_argument``.
-    variant : callable, optional
-        Maps the values of the options, by keyword, to the experiment that is run instead of this one.
-    folder : str
-        Folder of the files of a full run unless the user names one.
     """
 
     name: str
@@ -96,9 +88,6 @@ class Experiment:
     complete: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     oracle: Oracle | None = None
     check: Callable[[pd.DataFrame], Outcome] | None = None
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    variant: "Callable[..., Experiment] | None" = None
-    folder: str = "figures"
 
 
 def run(experiment: Experiment, about: str | None, arguments: list[str] | None = None) -> int:
@@ -113,16 +102,12 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     )
     parser.add_argument("--out", type=Path, help="output folder; figures by default, build for a smoke run")
     parser.add_argument(
-        "--replace", action="store_true", help="replace the table even if this run measures only part of its cells"
+        "--replace", action="store_true", help="replace the table even if this run measures fewer cells"
     )
     parser.add_argument("--draw-only", action="store_true", help="draw the existing table without measuring")
-    for name, keywords in experiment.options.items():
-        parser.add_argument(f"--{name}", **keywords)
     values = parser.parse_args(arguments)
     try:
-        if experiment.variant is not None:
-            experiment = experiment.variant(**{name: getattr(values, name) for name in experiment.options})
-        folder = values.out or (Path(experiment.folder) if values.grid == "full" else LOGS)
+        folder = values.out or (provenance.FIGURES if values.grid == "full" else LOGS)
         if values.draw_only:
             return draw_and_report(experiment, folder / experiment.name, values.grid)
         return measure_and_draw(experiment, folder, values)
@@ -132,7 +117,11 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     except (DataError, SweepError, OSError) as error:
         if hasattr(error, "__notes__"):  # raised in a cell: print its traceback
             raise
-        print(f"error: {explain(error)}", file=sys.stderr)
+        words = str(error)
+        if isinstance(error, OSError):
+            where = error.filename or "a file"
+            words = f"{where} cannot be read or written ({error.strerror}). Measured rows are kept in {LOGS}."
+        print(f"error: {words}", file=sys.stderr)
         return REFUSED
 
 
@@ -143,30 +132,22 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def explain(error: Exception) -> str:
-    """Return the message of an error as a sentence."""
-    if isinstance(error, OSError):
-        where = error.filename or "a file"
-        return f"{where} cannot be read or written ({error.strerror}). Measured rows are kept in {LOGS}."
-    return str(error)
-
-
-def whole_or_beside(folder: Path, name: str, cells: Sequence[Cell], replace: bool) -> Path:
-    """Return the folder to write to: another one if a table there has cells that this run does not measure.
+def whole_or_beside(path: Path, count: int, replace: bool) -> Path:
+    """Return the folder to write to: another one if the table there has more rows than this run has cells.
 
     Raises
     ------
     SweepError
         If the folder is not writable.
     """
-    path = folder / f"{name}.csv"
+    folder = path.parent
     if path.exists() and not replace and folder != LOGS:
-        left_out = cells_left_out(path, cells)
-        if len(left_out):
+        rows = len(read_table(path))
+        if rows > count:
             folder = PARTIAL
             print(
-                f"{path} has {len(left_out)} rows of cells that this run does not measure; it is kept, and the results "
-                f"are written to {folder} (with --replace: to {path.parent})"
+                f"{path} has {rows} rows, and this run measures {count}; it is kept, and the results are written to "
+                f"{folder} (with --replace: to {path.parent})"
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -179,25 +160,23 @@ def whole_or_beside(folder: Path, name: str, cells: Sequence[Cell], replace: boo
 def measure_and_draw(experiment: Experiment, folder: Path, values: argparse.Namespace) -> int:
     """Measure the cells and those of the oracle, write and draw the tables; return the exit status."""
     grid, cells, oracle = values.grid, experiment.cells(values.grid), experiment.oracle
-    stem = whole_or_beside(folder, experiment.name, cells, values.replace) / experiment.name
+    path = folder / f"{experiment.name}.csv"
+    stem = whole_or_beside(path, len(cells), values.replace) / experiment.name
     settings = {"grid": grid, "version": __version__, **experiment.settings}
     if grid == "full":  # rows measured at another commit are measured again
         settings["commit"] = provenance.read_commit()
     name = f"{experiment.name}_{grid}_{checksum(json.dumps(settings, sort_keys=True).encode())[:8]}"
     logs = {experiment.name: Log(LOGS / f"{name}.log")}
-    measure_all = partial(
-        sweep, jobs=values.jobs, scheduler=values.scheduler, seconds=experiment.seconds, memory=experiment.memory
-    )
-    table = measure_all(cells, experiment.measure, logs[experiment.name], title=experiment.name)
+    task = Task(experiment.measure, experiment.seconds, experiment.memory)
+    where = {"jobs": values.jobs, "scheduler": values.scheduler}
+    table = sweep(cells, task, logs[experiment.name], title=experiment.name, **where)
     if experiment.complete is not None:
         table = experiment.complete(table)
     write_table(table, stem.with_suffix(".csv"))
     if oracle is not None:
         log = logs[agreement_of(stem).stem] = Log(LOGS / f"{name}_oracle.log")
-        write_table(
-            oracle.compare(table, measure_all(oracle.cells(grid), oracle.measure, log, title="oracle")),
-            agreement_of(stem),
-        )
+        solved = sweep(oracle.cells(grid), replace(task, measure=oracle.measure), log, title="oracle", **where)
+        write_table(oracle.compare(table, solved), agreement_of(stem))
     status = draw_and_report(experiment, stem, grid)
     for written, log in logs.items():
         if grid == "full" and stem.parent == provenance.FIGURES:

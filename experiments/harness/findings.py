@@ -3,9 +3,11 @@
 An entry of a table is a number, an `Interval`, a word, or NaN if nothing was measured.
 """
 
+import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -13,10 +15,38 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.intervals import Interval, proportion_of
-from experiments.harness.statements import BY_NAME, Statement
 
 Condition = Callable[[pd.DataFrame], Any]
 MIN_INSTANCES = 12  # fewest instances for a rule on a share
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of the paper.
+
+    Attributes
+    ----------
+    name : str
+        Identifier used by claims.
+    place : str
+        Section, equation or figure of the paper.
+    text : str
+        The statement, paraphrased.
+    tests : tuple of str
+        Tests that verify it, ``file.py::function``; empty if a table decides.
+    """
+
+    name: str
+    place: str
+    text: str
+    tests: tuple[str, ...] = ()
+
+
+with Path(__file__).with_name("statements.csv").open(newline="", encoding="utf-8") as file:
+    STATEMENTS = tuple(
+        Statement(row["name"], row["place"], row["says"], tuple(row["tests"].split())) for row in csv.DictReader(file)
+    )
+BY_NAME = {statement.name: statement for statement in STATEMENTS}
 
 
 class Verdict(Enum):
@@ -28,16 +58,6 @@ class Verdict(Enum):
     VACUOUS = "vacuous"
     NOT_COMPARABLE = "not comparable"
     NOT_TESTED = "not tested"
-
-
-def always(table: pd.DataFrame) -> bool:
-    """Return whether a table has rows."""
-    return len(table) > 0
-
-
-def never(table: pd.DataFrame) -> bool:
-    """Return False: the rule has no such verdict."""
-    return False
 
 
 @dataclass(frozen=True)
@@ -64,9 +84,9 @@ class Rule:
     words: str
     agrees: Condition
     partly: Condition
-    tested: Condition = always
-    vacuous: Condition = never
-    comparable: Condition = always
+    tested: Condition = len
+    vacuous: Condition = lambda table: False
+    comparable: Condition = lambda table: True
 
     def __call__(self, table: pd.DataFrame) -> Verdict:
         """Return the verdict on a table."""
@@ -163,17 +183,6 @@ def markdown(table: pd.DataFrame) -> str:
     """Return a table in Markdown."""
     head, *rows = ([entry.replace("|", "\\|") for entry in line] for line in lines_of(table))
     return "\n".join(f"|{'|'.join(line)}|" for line in (head, ["-"] * len(head), *rows))
-
-
-def in_words(table: pd.DataFrame) -> str:
-    """Return a small table as a phrase: each entry after its column, rows after their names."""
-    head, *rows = lines_of(table)
-    named = 0 if table.index.names == [None] else table.index.nlevels
-    phrases = []
-    for row in rows:
-        entries = ", ".join(f"{name} {entry}" for name, entry in zip(head[named:], row[named:], strict=True))
-        phrases.append(f"{', '.join(row[:named])}: {entries}" if named else entries)
-    return "; ".join(phrases)
 
 
 def describe(finding: Finding) -> str:

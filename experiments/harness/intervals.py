@@ -58,7 +58,11 @@ class Proportion(Interval):
 
     def __str__(self) -> str:
         """Format in per cent, with one more decimal if the interval is narrow."""
-        return percent(self)
+        if np.isnan(self.value):
+            return "none"
+        low, high = 100 * max(self.low, 0.0), 100 * min(self.high, 1.0)
+        decimals = 0 if high - low >= 2.0 else 1 if high - low >= 0.2 else 2
+        return f"{100 * self.value:.{decimals}f} % ({low:.{decimals}f} to {high:.{decimals}f})"
 
 
 UNKNOWN = Interval(float("nan"), -np.inf, np.inf)
@@ -163,12 +167,3 @@ def effective_number(successes: Array, groups: npt.NDArray[Any]) -> float:
         return float(m)
     variance = m / (m - 1) * float(np.sum(excess**2)) / n**2
     return float(np.clip(p * (1 - p) / variance, m, n))
-
-
-def percent(proportion: Interval) -> str:
-    """Format a proportion and its interval in per cent."""
-    if np.isnan(proportion.value):
-        return "none"
-    low, high = 100 * max(proportion.low, 0.0), 100 * min(proportion.high, 1.0)
-    decimals = 0 if high - low >= 2.0 else 1 if high - low >= 0.2 else 2
-    return f"{100 * proportion.value:.{decimals}f} % ({low:.{decimals}f} to {high:.{decimals}f})"

@@ -1,4 +1,4 @@
-"""Write docs/reproduction.md, docs/beyond.md and the summary in the README, from the tables.
+"""Write docs/reproduction.md, docs/beyond.md and the passages of the README on experiments, from the tables.
 
 The first page has every statement of the paper with its verdict; the second has the experiments beyond the paper that
 cluster data.  Run ``make reproduction``.  It fails if a statement has neither a verdict nor a test.
@@ -9,7 +9,7 @@ the guides about solvers and reliability: they make no statement about the paper
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
@@ -20,15 +20,17 @@ from typing import Any
 import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
+from experiments import answer
 from experiments.__main__ import find_modules
+from experiments.benchmark import findings as benchmark
 from experiments.harness import provenance
-from experiments.harness.findings import Finding, Rule, Verdict, markdown
-from experiments.harness.statements import BY_NAME, STATEMENTS, Statement
+from experiments.harness.findings import BY_NAME, STATEMENTS, Finding, Rule, Statement, Verdict, markdown
 from experiments.harness.tables import read_table
 
 PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
-MARKS = ("<!-- what differs -->\n", "<!-- end of what differs -->")
+PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {"answer": answer.passage, "benchmark": benchmark.passage}
+END = "<!-- end -->\n"  # of a passage of the README; its begin names the table
 OF_PAPER = (  # folders, each with TITLE, ABOUT and findings in its findings.py
     "phase_transition", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class", "multi_label",
 )  # fmt: skip
@@ -84,14 +86,12 @@ class Section:
 
 def read_sections(tables: Path = FIGURES) -> list[Section]:
     """Return the sections of all experiments, empty for those without a table in the folder."""
-    return [read_section(stem, tables) for stem in EXPERIMENTS]
-
-
-def read_section(stem: str, tables: Path = FIGURES) -> Section:
-    """Return the section of an experiment."""
-    module, path = findings_of(stem), tables / f"{stem}.csv"
-    found = list(module.findings(read_table(path))) if path.exists() else []
-    return Section(stem, module.TITLE, module.ABOUT, found)
+    sections = []
+    for stem in EXPERIMENTS:
+        module, path = findings_of(stem), tables / f"{stem}.csv"
+        found = list(module.findings(read_table(path))) if path.exists() else []
+        sections.append(Section(stem, module.TITLE, module.ABOUT, found))
+    return sections
 
 
 def findings_of(stem: str) -> ModuleType:
@@ -211,10 +211,21 @@ def capital(text: str) -> str:
     return text if text[1:2] in "' >=_<" or text.startswith(("cvx", "yy'", "vv'")) else text[0].upper() + text[1:]
 
 
-def renew_readme(text: str, verdicts: Mapping[str, Verdict]) -> str:
-    """Return the README with its summary of the verdicts replaced."""
-    before, rest = text.split(MARKS[0])
-    return before + MARKS[0] + "\n" + summarize(verdicts) + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
+def with_passage(text: str, mark: str, passage: str) -> str:
+    """Return the README with the passage after a mark replaced."""
+    begin = f"<!-- {mark} -->\n"
+    before, _, rest = text.partition(begin)
+    return before + begin + passage + END + rest.partition(END)[2]
+
+
+def renew_readme(text: str, verdicts: Mapping[str, Verdict], tables: Path = FIGURES) -> str:
+    """Return the README with its summary of the verdicts, and the passage of every existing table, replaced."""
+    text = with_passage(text, "what differs", f"\n{summarize(verdicts)}\n")
+    for name, passage in PASSAGES.items():
+        path = tables / f"{name}.csv"
+        if path.exists():
+            text = with_passage(text, f"from figures/{name}.csv", passage(read_table(path)))
+    return text
 
 
 def main() -> int:

@@ -1,6 +1,7 @@
 """Common style of all figures: text width of a journal page, readable in grey scale, PDF and PNG."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,8 +25,8 @@ PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
 
 __all__ = [
-    "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "label_lines", "open_marks", "save",
-    "whiskers_of", "with_band", "with_intervals",
+    "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "draw_intervals", "open_marks", "panels", "save",
+    "with_band", "with_intervals",
 ]  # fmt: skip
 STYLE: Any = {
     "font.size": 8,
@@ -54,6 +56,17 @@ def save(figure: Figure, stem: Path) -> None:
     plt.close(figure)
 
 
+@contextmanager
+def panels(
+    stem: Path, rows: int, columns: int, height: float, *, rc: Any = (), **given: Any
+) -> Iterator[tuple[Figure, Any]]:
+    """Create the panels of a figure in the common style, and save the figure when the block ends."""
+    with plt.rc_context({**STYLE, **dict(rc)}):
+        figure, axes = plt.subplots(rows, columns, figsize=(given.pop("width", PAGE), height), **given)
+        yield figure, axes
+        save(figure, stem)
+
+
 def with_band(axes: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> None:
     """Draw the mean of y at each x, with a band of two standard errors on either side."""
     groups = table.groupby(x)[y]
@@ -79,18 +92,12 @@ def with_intervals(
     axes.fill_between(list(found), low, high, color=line["color"], alpha=alpha, lw=0)
 
 
-def whiskers_of(found: Iterable[Interval]) -> Array:
-    """Return the distances from numbers to the ends of their intervals, (2, m), as `errorbar` expects."""
-    value, low, high = np.array(list(found)).T
-    return np.array([value - low, high - value])
-
-
 def open_marks(axes: Axes, x: Any, y: Any, style: Style, **mark: Any) -> None:
     """Draw open marks over those of a line, for runs stopped by a limit."""
     axes.plot(x, y, color=style.color, marker=style.marker, mfc="white", ls="none", **mark)
 
 
-def label_lines(axes: Axes, texts: Sequence[str], colors: Sequence[str], at: tuple[float, float] = (0.05, 0.9)) -> None:
-    """Write line labels in the colours of the lines, stacked from a corner given in axes coordinates."""
-    for k, (text, color) in enumerate(zip(texts, colors, strict=True)):
-        axes.text(at[0], at[1] - 0.11 * k, text, color=color, transform=axes.transAxes)
+def draw_intervals(ax: Axes, x: npt.ArrayLike, found: Sequence[Interval], **style: Any) -> None:
+    """Draw numbers with their intervals."""
+    value, low, high = np.array(list(found)).T
+    ax.errorbar(x, value, np.array([value - low, high - value]), **style)

@@ -1,26 +1,42 @@
-"""Sweep runner: measures cells in any order in single-threaded processes, resumes, and returns a sorted table.
+"""Sweep: measures cells in any order in single-threaded processes, resumes, and returns a table in their order.
 
-Every row is appended to a log as soon as it is measured; an interrupted sweep resumes from it.
+Every row is appended to a log as soon as it is measured; an interrupted sweep resumes from it.  The threads of this
+process, or of the workers of a dask cluster, measure one cell at a time each, in a process of their own that can be
+limited in time and memory; a crash becomes a row with a reason.
 """
 
 import json
+import os
 import threading
+import traceback
+import uuid
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import product
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
-from diffrac_cvx.machine.processes import Worker
-from experiments.harness.cell import SECONDS, Cell, Measured, Row, SweepError, measure_by
+from diffrac_cvx import __version__
+from diffrac_cvx.errors import ResourceError
+from diffrac_cvx.machine.processes import OutOfTimeError, Worker, WorkerDiedError
 
-__all__ = ["Cell", "Log", "Row", "cross", "read_line", "sweep"]
+Cell = Mapping[str, Any]
+Row = dict[str, Any]
+SECONDS = "processor seconds"  # entry of a row in the log with the cost of its cell; no column of the table
+TRIES = 3  # attempts for a cell whose process is killed from outside
+FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP")  # killed by the user, or by the system for lack of memory
+PATIENCE = 10.0  # seconds to wait for an answer of a dask scheduler
+
+
+class SweepError(Exception):
+    """Raised if a sweep cannot start or continue; the message names the cause and the remedy."""
 
 
 class Log:
@@ -88,23 +104,26 @@ def cross(**entries: Iterable[Any]) -> list[Cell]:
     return [dict(zip(entries, values, strict=True)) for values in product(*entries.values())]
 
 
+@dataclass(frozen=True)
+class Task:
+    """Measurement of the cells of a sweep, and its limits in seconds and GB; `sweep` tells sweeps apart."""
+
+    measure: Callable[..., Row]
+    seconds: float | None = None
+    memory: float | None = None
+    version: str = __version__
+    sweep: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
 def sweep(
-    cells: Sequence[Cell],
-    measure: Callable[..., Row],
-    log: Log,
-    *,
-    jobs: int,
-    title: str,
-    seconds: float | None = None,
-    memory: float | None = None,
-    scheduler: str | None = None,
+    cells: Sequence[Cell], task: Task, log: Log, *, jobs: int, title: str, scheduler: str | None = None
 ) -> pd.DataFrame:
     """Measure every cell and return the table in the order of the cells, whatever the number of jobs.
 
     Each row is appended to `log` when measured; cells with a row in the log are not measured again.  The caller
-    deletes the log after writing the table.  A cell whose process dies, exceeds `seconds` or exceeds `memory` GB
-    becomes a row with a ``reason``; an error in a measurement ends the sweep.  If `scheduler` is the address of a dask
-    scheduler, its workers measure the cells and `jobs` is ignored.
+    deletes the log after writing the table.  A cell whose process dies or exceeds a limit becomes a row with a
+    ``reason``; an error in a measurement ends the sweep.  If `scheduler` is the address of a dask scheduler, its
+    workers measure the cells and `jobs` is ignored.
 
     Raises
     ------
@@ -118,47 +137,112 @@ def sweep(
         print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells are in {log.path}, going on from there")
     # Shuffled, so that the cells measured so far predict the remaining time.
     mixed = sorted(missing, key=lambda cell: zlib.crc32(key_of(cell).encode()))
-    if scheduler is None:
-        measured = measure_cells(mixed, measure, jobs, seconds, memory)
-    else:
-        try:
-            from experiments.harness import cluster
-        except ModuleNotFoundError as absent:
-            raise SweepError(
-                f"a sweep on a cluster needs {absent.name}, which is missing. Run pip install 'diffrac-cvx[scale]'."
-            ) from None
-        measured = cluster.measure_cells(mixed, measure, scheduler, seconds, memory)
-    with closing(measured), tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:
-        for cell, row in measured:
-            log.add(cell, row)
+    with (
+        local_threads(task, jobs) if scheduler is None else cluster_threads(task, scheduler) as executor,
+        tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar,
+    ):
+        futures = {executor.submit(measure_cell, task, cell): cell for cell in mixed}
+        for future in as_completed(futures):
+            log.add(futures[future], future.result())
             bar.update()
     return log.table_of(cells)
 
 
-def measure_cells(
-    cells: Sequence[Cell], measure: Callable[..., Row], jobs: int, seconds: float | None, memory: float | None
-) -> Measured:
-    """Yield each cell with its row as soon as it is done; no process outlives the generator."""
-    stopping = threading.Event()
-    idle: SimpleQueue[Worker] = SimpleQueue()
-    workers = [Worker(None if memory is None else memory * 1e9) for _ in range(jobs)]
-    for worker in workers:
-        idle.put(worker)
-
-    def measure_cell(cell: Cell) -> Row:
-        worker = idle.get()
-        try:
-            return measure_by(worker, measure, cell, stopping.is_set, seconds)
-        finally:
-            idle.put(worker)
-
+@contextmanager
+def local_threads(task: Task, jobs: int) -> Iterator[Executor]:
+    """Return threads of this process; at the end, cancel the remaining cells and end all processes."""
     threads = ThreadPoolExecutor(jobs)
     try:
-        futures = {threads.submit(measure_cell, cell): cell for cell in cells}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+        yield threads
     finally:
-        stopping.set()
+        end_processes(task.sweep)
         threads.shutdown(cancel_futures=True)
-        for worker in workers:
-            worker.close()
+
+
+@contextmanager
+def cluster_threads(task: Task, address: str) -> Iterator[Executor]:
+    """Return the threads of the workers of a dask cluster; at the end, cancel the remaining cells, end all processes.
+
+    If a worker is lost, another one measures its cells again.  Errors of a cell, which have notes, pass through.
+    """
+    try:
+        distributed = import_module("distributed")
+        client = distributed.Client(address, timeout=PATIENCE)
+    except ModuleNotFoundError as absent:
+        raise SweepError(
+            f"a sweep on a cluster needs {absent.name}, which is missing. Run pip install 'diffrac-cvx[scale]'."
+        ) from None
+    except (OSError, ValueError, TypeError) as error:  # no scheduler, invalid address, or TLS without certificates
+        raise SweepError(f"the scheduler {address} cannot be reached ({' '.join(str(error).split())})") from None
+    with client:
+        executor = client.get_executor(pure=False)
+        try:
+            yield executor
+        except (CancelledError, OSError, distributed.KilledWorker) as error:
+            if hasattr(error, "__notes__"):
+                raise
+            raise SweepError(
+                f"the scheduler {address} was lost or has dropped the cells. The rows so far are kept; the same "
+                "command goes on from there, with or without a scheduler."
+            ) from error
+        finally:
+            if client.status == "running":
+                executor.shutdown(wait=False)
+                client.run(end_processes, task.sweep, on_error="ignore")
+
+
+# In a thread of this process or of a worker of a cluster
+
+PROCESSES: dict[tuple[str, int], Worker] = {}  # by sweep and thread
+STOPPED: set[str] = set()  # sweeps that have ended
+
+
+def measure_cell(task: Task, cell: Cell) -> Row:
+    """Measure a cell in the process of this thread; return a row with a reason if it dies or exceeds a limit.
+
+    A process that is killed from outside counts against its cell only if this is repeated.
+
+    Raises
+    ------
+    SweepError
+        If this process has another version of the package than the command.
+    Exception
+        Any error of the measurement.
+    """
+    if task.version != __version__:
+        has = f"a worker of the cluster has diffrac_cvx {__version__}, the command {task.version}"
+        raise SweepError(f"{has}. Install one version everywhere.")
+    place = task.sweep, threading.get_ident()
+    worker = PROCESSES.setdefault(place, Worker(None if task.memory is None else task.memory * 1e9))
+    limits: dict[str, Any] = {"stopped": lambda: task.sweep in STOPPED, "seconds": task.seconds}
+    attempts = 0
+    while True:
+        attempts += 1
+        try:
+            row: Row = worker.call(measure_here, task.measure, cell, **limits)
+            return row
+        except OutOfTimeError as late:
+            return {"reason": str(late)}
+        except WorkerDiedError as death:
+            if death.signal not in FROM_OUTSIDE or attempts == TRIES:
+                return {"reason": str(death)}
+        except (MemoryError, ResourceError) as error:
+            return {"reason": f"out of memory: {str(error) or 'allocation refused'}"}
+
+
+def end_processes(sweep: str) -> None:
+    """End the processes of a sweep; if the command was killed, they exit after `processes.IDLE_TIMEOUT`."""
+    STOPPED.add(sweep)
+    for place in [place for place in PROCESSES if place[0] == sweep]:
+        PROCESSES.pop(place).close()
+
+
+def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:
+    """Measure a cell in this process, and its processor seconds; keep the traceback of an error for other processes."""
+    before = os.times()
+    try:
+        row = measure(**cell)
+    except Exception as error:
+        error.add_note(f"in the cell {dict(cell)}:\n{traceback.format_exc()}")
+        raise
+    return {**row, SECONDS: round(sum(os.times()[:4]) - sum(before[:4]), 3)}

@@ -1,10 +1,7 @@
 """Tables on disk, written atomically."""
 
 import re
-from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from io import StringIO
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +50,8 @@ def format_table(table: pd.DataFrame) -> str:
     """
 
     def column_of(column: pd.Series) -> pd.Series:
-        rounding = rounding_of(str(column.name))
+        words = re.split("[ _]", str(column.name))
+        rounding = next((PROVED[word] for word in words if word in PROVED), ROUND_HALF_EVEN)
         return column.map(lambda entry: entry_of(entry, rounding))
 
     text: str = table.apply(column_of).rename(columns=escape_formula).to_csv(index=False, lineterminator="\n")
@@ -64,19 +62,9 @@ def entry_of(entry: Any, rounding: str) -> Any:
     """Return an entry as written to the file."""
     if isinstance(entry, str):  # pandas does not quote a carriage return, which would end the row
         return escape_formula(entry.replace("\r", "\n"))
-    return rounded(entry, rounding) if isinstance(entry, float) else entry
-
-
-def rounding_of(name: str) -> str:
-    """Return the rounding mode of a column, from the words in its name."""
-    return next((PROVED[word] for word in re.split("[ _]", name) if word in PROVED), ROUND_HALF_EVEN)
-
-
-def rounded(number: float, rounding: str) -> float:
-    """Round the shortest decimal representation of a number to fewer digits."""
-    if not np.isfinite(number):
-        return number
-    written = Decimal(repr(float(number)))
+    if not isinstance(entry, float) or not np.isfinite(entry):
+        return entry
+    written = Decimal(repr(float(entry)))  # the shortest that parses to the number
     return float(written.quantize(Decimal((0, (1,), written.adjusted() - DIGITS + 1)), rounding))
 
 
@@ -85,26 +73,3 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as part:
         part.write_text(format_table(table), encoding="utf-8", newline="")
-
-
-def cells_left_out(path: Path, cells: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the rows of a stored table that belong to none of the given cells.
-
-    A cell is identified by those of its entries that are columns of the table.
-    """
-    table = read_table(path)
-    known = np.zeros(len(table), dtype=bool)
-    for names in dict.fromkeys(tuple(cell) for cell in cells):
-        columns = [name for name in names if name in table.columns]
-        if not columns:
-            continue
-        of_these = pd.DataFrame([cell for cell in cells if tuple(cell) == names], columns=columns)
-        wanted = set(keys_of(pd.read_csv(StringIO(format_table(of_these)), low_memory=False)))
-        known |= np.array([key in wanted for key in keys_of(table[columns])], dtype=bool)
-    return table[~known]
-
-
-def keys_of(table: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the rows of a table as texts, equal for 1 and 1.0."""
-    texts = table.map(lambda entry: f"{entry:.{DIGITS}g}" if isinstance(entry, Real) else str(entry))
-    return list(map(tuple, texts.to_numpy()))

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE
+from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, panels
 from experiments.many_clusters.findings import means
 
 STYLES = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.harness.intervals import Interval, percent, proportion_of
+from experiments.harness.intervals import Interval, proportion_of
 from experiments.harness.tables import write_table
 
 MUTANTS, TABLE = Path("mutants"), Path("figures/mutation.csv")  # of mutmut, and of this module
@@ -78,7 +78,7 @@ def main() -> int:
     write_table(table, TABLE)
     for part, rows in [*table.groupby("part", sort=False), ("in all", table)]:
         of_all, of_others = mutation_scores(rows)
-        print(f"{part}: {percent(of_all)} of {len(rows)} killed; without equivalent ones {percent(of_others)}")
+        print(f"{part}: {of_all} of {len(rows)} killed; without equivalent ones {of_others}")
     for row in table[(table["verdict"] == "survived") & (table["reason"] == "")].itertuples():
         print(f"survived, not explained: {row.file}: {row.code} -> {row.changed}")
     score = mutation_scores(table)[1].value

@@ -11,6 +11,7 @@ from diffrac_cvx.typing import Array
 from experiments.choice.sets import DESIGN
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.methods import Deadline
 from experiments.optimal.instances import (
     LARGE_SETS,
     RIDGE_OF_LARGE,
@@ -28,7 +29,6 @@ from experiments.optimal.rivals import (
     restart_alternation,
     solve_integer_program,
     try_all_directions,
-    try_all_labels,
 )
 
 TOL = 1e-5
@@ -38,27 +38,22 @@ RESTARTS = 1000
 REACHED = TOL  # labels within this distance of the best objective found count as optimal
 SECONDS = 10.0  # limit of low_rank
 TIMES = tuple(float(f"{seconds:.2g}") for seconds in np.geomspace(0.01, 20.0, 15))  # at which the gap is recorded
-MOST_LABELED, MOST_PROGRAMMED = 20, 30  # most points for trying all labels, and for the integer program
+MOST_PROGRAMMED = 30  # most points for the integer program
 DIMENSIONS = (2, 3)  # in which all directions are enumerated
 SETTINGS = {"tolerance": TOL, "seconds": LIMITS, "n_init": RESTARTS}
 
 
-class BoundsRecorder:
-    """A callback that records the gaps of a search and limits its processor time, independent of other load."""
+class BoundsRecorder(Deadline):
+    """A deadline that records the gaps of a search."""
 
     def __init__(self, limit: float) -> None:
-        self.limit, self.started = limit, time.process_time()
+        super().__init__(limit)
         self.gaps: list[tuple[float, float]] = []
 
-    @property
-    def spent(self) -> float:
-        """Processor time in seconds since the start."""
-        return time.process_time() - self.started
-
-    def __call__(self, bracket: dc.Bracket, nodes: int, cuts: int) -> bool:
-        """Record the gap, and return whether the time is over."""
-        self.gaps.append((self.spent, bracket.gap))
-        return self.spent > self.limit
+    def __call__(self, *progress: Any) -> bool:
+        """Record the gap of the bracket, which comes first, and return whether the time is over."""
+        self.gaps.append((self.spent, progress[0].gap))
+        return super().__call__()
 
     def gap_at(self, seconds: float) -> float | None:
         """Return the gap certified by the given time."""
@@ -92,14 +87,6 @@ def measure(part: str, **cell: Any) -> Row:
     recorder = BoundsRecorder(limit)
     found = dc.optimal_labels(instance.X, ridge=instance.ridge, tol=TOL, time_limit=PATIENCE * limit, callback=recorder)
     row: Row = {"points": n, "columns": d, "limit": limit, **read(found, recorder)}
-    limits: dict[str, Any] = {"tol": TOL, "time_limit": PATIENCE * limit, "callback": BoundsRecorder(limit)}
-    tree, timer = (
-        dc.optimal_labels(instance.X, ridge=instance.ridge, cutting_planes=False, **limits),
-        limits["callback"],
-    )
-    row |= {"gap of the tree": tree.gap, "seconds of the tree": timer.spent}
-    if n <= MOST_LABELED:
-        row |= exact_row("labels", try_all_labels(R))
     if n <= MOST_PROGRAMMED:
         row |= exact_row("program", solve_integer_program(R, limit))
     if d in DIMENSIONS:

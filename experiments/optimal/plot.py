@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels
 from experiments.optimal.cells import TIMES, TOL
 
 NAMED = {  # sets and ridges: colour and dashes

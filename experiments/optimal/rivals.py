@@ -1,4 +1,4 @@
-"""Alternatives: all labellings, all sign patterns of directions, an integer program, alternation with restarts.
+"""Alternatives: all sign patterns of directions, an integer program, alternation with restarts.
 
 All of them maximise :math:`|R^\\top y|^2` over labels, where R are the whitened rows.
 """
@@ -25,21 +25,6 @@ class Exact(NamedTuple):
     cost: float
     lower: float
     seconds: float
-
-
-def try_all_labels(R: Array) -> Exact:
-    """Try all labellings: 2^(n-1), since labels and their opposites have the same objective."""
-    start, n = time.process_time(), len(R)
-    half = n // 2
-    first = signs_of(half) @ R[:half]  # sums over the first half of the points and over the second
-    second = signs_of(n - half - 1) @ R[half : n - 1] + R[n - 1]
-    most = max(float(np.max(np.sum((second + part) ** 2, axis=1))) for part in first)
-    return Exact(1.0 - most, 1.0 - most, time.process_time() - start)
-
-
-def signs_of(k: int) -> Array:
-    """Return all sign vectors of length k, as rows."""
-    return np.array(list(product((-1.0, 1.0), repeat=k))).reshape(2**k, k)
 
 
 def try_all_directions(R: Array) -> Exact:

@@ -8,11 +8,10 @@ import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment
 from experiments.harness.findings import Finding, one_row
 from experiments.harness.intervals import mean_of, proportion_of
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_intervals
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels, with_intervals
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.label_recovery import signs
 from experiments.theory.unique_solution import statistical_dimension

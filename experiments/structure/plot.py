@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, SECONDARY, panels
 from experiments.structure.findings import LEVEL, shares
 
 BARS = {"separated": ACCENT, "continuum": "#fddbc7", "none": "#e8e8e8"}

@@ -5,14 +5,15 @@ from typing import Any, NamedTuple
 
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.label_recovery import NO_CLUSTERS, measure_perturbed, measure_procrustes
-from experiments.theory.noise_columns import measure_recovery, measure_sample_size
-from experiments.theory.one_sparse import measure_one_sparse
-from experiments.theory.solution_support import (
+from experiments.theory.noise_columns import (
     LARGER_FRACTION,
     measure_balanced,
     measure_many_labels,
     measure_rank_two,
+    measure_recovery,
+    measure_sample_size,
 )
+from experiments.theory.one_sparse import measure_one_sparse
 from experiments.theory.sparse_direction import measure_sparse_direction
 
 

@@ -11,8 +11,8 @@ from experiments.harness.findings import Finding, Rule, one_row, tabulate
 from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, median_of, proportion_of
 from experiments.harness.tables import split_parts
 from experiments.theory.label_recovery import FEW_ROUNDS, NO_CLUSTERS, STARTS
+from experiments.theory.noise_columns import MOST_POINTS
 from experiments.theory.noise_columns import small_variance as largest_small
-from experiments.theory.solution_support import MOST_POINTS
 from experiments.theory.sparse_direction import GRID
 from experiments.theory.unique_solution import statistical_dimension
 
@@ -203,7 +203,7 @@ def own_points(sizes: pd.DataFrame, small: pd.DataFrame, sparse: pd.DataFrame) -
     solved = (sparse["error_a"] == 0.0) & (sparse["eigenvalue_ratio_a"] < RANK_ONE)
     entries: dict[str, tuple[npt.ArrayLike, Any, pd.Series | None]] = {
         PROPOSITION_1A: (sizes["unique"], sizes["unique"], sizes["n_paper"] / sizes["n_measured"]),
-        PROPOSITION_1B: (sizes["right_b"], sizes["unique_b"], sizes["n_paper_b"] / sizes["n_measured"]),
+        PROPOSITION_1B: (sizes["unique_b"], sizes["unique_b"], sizes["n_paper_b"] / sizes["n_measured"]),
         SMALL_VARIANCE: (small["unique"], small["unique"], small["n_paper"] / small["n_measured"]),
         PROPOSITION_2A: (sparse["unique_a"], sparse["unique_a"], None),
         SOLVED_2A: (solved, sparse["unique_a"], None),

@@ -1,4 +1,7 @@
-"""Proposition 1 numerically: dependence of the n needed for uniqueness of yy' on the law of the noise columns."""
+"""Sections 5.1 and 5.3 numerically: the n from which yy' is the unique solution, by the law of the noise columns.
+
+Without balance, or with many labels, the n from which all solutions are supported by the constant and the labels.
+"""
 
 import warnings
 from collections.abc import Callable
@@ -10,8 +13,15 @@ import diffrac_cvx as dc
 from diffrac_cvx.datasets import planted
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
-from experiments.theory.unique_solution import UNIQUE, least_diagonal_change, least_share, points_for_uniqueness
+from experiments.theory.unique_solution import (
+    UNIQUE,
+    least_diagonal_change,
+    points_for_uniqueness,
+    statistical_dimension,
+)
 
+MOST_POINTS = 400
+LARGER_FRACTION = {0.04: 0.6, 0.25: 0.75, 0.64: 0.9}  # imbalance: fraction of points in the larger cluster
 D = 10  # dimensions of the recovery panel; uniqueness is expected from n = 32.5 on
 KURTOSIS = {"uniform": 1.8, "gaussian": 3.0, "laplace": 6.0, "student": 9.0}  # of the package's laws
 Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
@@ -126,8 +136,6 @@ def measure_sample_size(law: str, d: int, m: float, replication: int) -> Row:
     most = int(np.ceil(max(paper.small if small else max(paper.a, paper.b), 40)))
     B = balanced_points(scaled_law(law, m), most, d, rng)
     found = points_for_uniqueness(B, 1)
-    at_b = min(int(np.ceil(paper.b)), most)
-    unique_b = found <= at_b
     return {
         "beta": beta,
         "variance": m,
@@ -136,6 +144,32 @@ def measure_sample_size(law: str, d: int, m: float, replication: int) -> Row:
         "n_paper_b": paper.b,
         "n_measured": found,
         "unique": int(found <= np.ceil(paper.small if small else paper.a)),
-        "unique_b": int(unique_b),
-        "right_b": 1 if unique_b else is_right(B[:at_b], least_share(B[:at_b])[1]),
+        "unique_b": int(found <= min(int(np.ceil(paper.b)), most)),
     }
+
+
+def measure_balanced(d: int, replication: int) -> Row:
+    """Find the number of points from which yy' is the unique solution of the balanced problem at nu = 1."""
+    rng = np.random.default_rng([2017, 63, d, replication])
+    B = balanced_points(LAWS["gaussian"][1], MOST_POINTS, d, rng)
+    return {"expected": statistical_dimension(float(d)), "n_measured": points_for_uniqueness(B, 1)}
+
+
+def measure_rank_two(d: int, imbalance: float, replication: int) -> Row:
+    """Find the number of points from which the rank-two Y of the unbalanced lemma is the unique solution.
+
+    All solutions of Eq. (8) at nu = 0 are then mixtures of yy' and 11'.  Mixing another solution with yy' and with 11'
+    gives another one at every alpha strictly between alpha* and 1, so alpha does not matter.
+    """
+    rng = np.random.default_rng([2017, 54, d, int(100 * imbalance), replication])
+    y = np.where(rng.random(MOST_POINTS) < LARGER_FRACTION[imbalance], 1.0, -1.0)
+    B = np.column_stack([np.ones(MOST_POINTS), y, rng.standard_normal((MOST_POINTS, d - 1))])
+    return {"expected": statistical_dimension(d + 1, 2), "n_measured": points_for_uniqueness(B, 2)}
+
+
+def measure_many_labels(k: int, d: int, replication: int) -> Row:
+    """Find the number of points from which all solutions at nu = 0 are supported by the constant vector and labels."""
+    rng = np.random.default_rng([2017, 56, k, d, replication])
+    labels = np.where(rng.random((MOST_POINTS, k)) < 0.5, 1.0, -1.0)
+    B = np.column_stack([np.ones(MOST_POINTS), labels, rng.standard_normal((MOST_POINTS, d - k))])
+    return {"expected": statistical_dimension(d + 1, k + 1), "n_measured": points_for_uniqueness(B, k + 1)}

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.intervals import mean_of, median_of, proportion_of
-from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, save, whiskers_of, with_intervals
+from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, draw_intervals, save, with_intervals
 from experiments.harness.tables import split_parts
 from experiments.theory.findings import of_the_proposition, recovery_of
 from experiments.theory.label_recovery import NO_CLUSTERS
@@ -102,8 +102,7 @@ def draw_thresholds(ax: Axes, balanced: pd.DataFrame, two: pd.DataFrame, many: p
     ax.plot([0, top], [0, top], color=GRAY, lw=0.7)
     for (label, mine), line in zip(kinds, LINES, strict=False):
         found = mine.groupby("expected")["n_measured"].apply(mean_of)
-        value = [mean.value for mean in found]
-        ax.errorbar(found.index, value, whiskers_of(found), elinewidth=0.7, label=label, **line, **POINTS)
+        draw_intervals(ax, found.index, list(found), elinewidth=0.7, label=label, **line, **POINTS)
     ax.set_xlim(0, top)
     words = "(c) planted solutions only", "statistical dimension", "smallest $n$ (mean)"
     finish(ax, words, ylim=(0, 1.25 * top), loc="upper left", ncols=2, columnspacing=0.6)

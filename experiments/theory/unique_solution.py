@@ -27,14 +27,6 @@ def quadratic_forms(B: Array) -> Array:
     return np.asarray(B[:, rows] * B[:, columns] * np.where(rows == columns, 1.0, 2**0.5))
 
 
-def upper_triangle(V: cp.Variable) -> cp.Expression:
-    """Return the upper triangle of a symmetric variable in the coordinates of `quadratic_forms`."""
-    rows, columns = np.triu_indices(V.shape[0])
-    weights = np.where(rows == columns, 1.0, 2**0.5)
-    entries: cp.Expression = cp.multiply(weights, cp.hstack([V[a, b] for a, b in zip(rows, columns, strict=True)]))
-    return entries
-
-
 def least_diagonal_change(B: Array, planted: int) -> float:
     """Return the smallest mean of (b_i' Delta b_i)^2, over Delta as above except for the first condition.
 
@@ -56,7 +48,8 @@ def least_diagonal_change(B: Array, planted: int) -> float:
     R = np.linalg.qr(inner - U @ (U.T @ inner), mode="r")  # min over the free entries of Delta
     side = D - planted
     C = cp.Variable((side, side), PSD=True)
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(R @ upper_triangle(C))), [cp.trace(C) == 1])
+    entries = [C[a, b] * (1.0 if a == b else 2**0.5) for a, b in zip(*np.triu_indices(side), strict=True)]
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(R @ cp.hstack(entries))), [cp.trace(C) == 1])
     problem.solve(solver="CLARABEL")
     return float(problem.value)
 
@@ -67,22 +60,6 @@ def is_unique(B: Array, planted: int) -> bool:
     if D == planted:
         return True
     return n > statistical_dimension(D, planted) / 3 and least_diagonal_change(B, planted) > UNIQUE
-
-
-def least_share(B: Array) -> tuple[float, Array]:
-    """Return the smallest v'Vv, v the first coordinate, over solutions V of a balanced noiseless problem, and that V.
-
-    The solutions are the V >= 0 with x_i'V x_i = 1 for every row x_i of B, the labels first; V = vv' has v'Vv = 1.
-    """
-    n, D = B.shape
-    system = np.column_stack([quadratic_forms(B), np.ones(n)])
-    _, s, Vt = np.linalg.svd(system, full_matrices=False)
-    rank = int(np.sum(s > 1e-10 * s[0]))  # an interior-point solver needs independent equations
-    system = s[:rank, None] * Vt[:rank]
-    V = cp.Variable((D, D), PSD=True)
-    problem = cp.Problem(cp.Minimize(V[0, 0]), [system[:, :-1] @ upper_triangle(V) == system[:, -1]])
-    problem.solve(solver="CLARABEL")
-    return float(problem.value), np.asarray(V.value)
 
 
 def points_for_uniqueness(B: Array, planted: int) -> int:

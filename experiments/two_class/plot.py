@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.beyond import draw_intervals, panels
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, draw_intervals, panels
 from experiments.two_class.cells import EARLY, PUBLISHED_MOST, STOPS
 from experiments.two_class.readings import READINGS
 from experiments.two_class.table import (

@@ -1,19 +1,14 @@
 """Compare the fast solvers with the SDP oracles on the instances of `dc.validate`; exit 1 if anything is wrong."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
 from diffrac_cvx.problem.formatting import format_upper
-from experiments.harness.beyond import panels
 from experiments.harness.command import Experiment, Outcome
 from experiments.harness.findings import Finding
-from experiments.harness.style import ACCENT, GRAY
 from experiments.validate.cells import ALPHA_SLACK, METHODS, RELATED, SEED, SLACK, cells_of, measure
 
 KEYS = ("n", "d", "nu", "penalty", "trait")
-SMALLEST = 1e-16  # smaller gaps and overlaps are drawn here
 
 
 def check_brackets(table: pd.DataFrame) -> Outcome:
@@ -70,20 +65,4 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     ]
 
 
-def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the quartiles and the range of the certified gap of every method, and the overlaps of the bounds."""
-    present = [name for name in (*METHODS, *RELATED) if f"{name} gap" in table]
-    with panels(stem, 1, 2, 3.0, width_ratios=[1.1, 1]) as (_, (gaps, overlaps)):
-        logarithms = [np.log10(np.maximum(table[f"{name} gap"].dropna(), SMALLEST)) for name in present]
-        median = {"color": ACCENT}
-        gaps.boxplot(logarithms, orientation="horizontal", tick_labels=present, whis=(0, 100), medianprops=median)
-        gaps.set_title("(a) gap")
-        gaps.invert_yaxis()
-        gaps.set_xlabel("certified gap, $\\log_{10}$")
-        signed = table["violation"].to_numpy()  # distance between disjoint bounds
-        overlaps.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GRAY)
-        title = f"(b) overlap: {int(np.sum(signed > SLACK))} of {len(signed)} apart"
-        overlaps.set(xlabel="smallest overlap, $\\log_{10}$", ylabel="instances", title=title)
-
-
-EXPERIMENT = Experiment("validation", cells_of, measure, draw, findings, check=check_brackets)
+EXPERIMENT = Experiment("validation", cells_of, measure, None, findings, check=check_brackets)

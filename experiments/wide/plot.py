@@ -6,8 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, with_band
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels, with_band
 from experiments.wide.cells import CURVES, USUAL, K
 from experiments.wide.methods import OWN
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.beyond import panels
-from experiments.harness.style import ACCENT, GRAY, SECONDARY
+from experiments.harness.style import ACCENT, GRAY, SECONDARY, panels
 from experiments.harness.tables import split_parts
 from experiments.wide_law.findings import FOUND_RATIO, LOST_RATIO, ratio
 

@@ -1,5 +1,5 @@
 import pytest
-from toy import Here
+from toy import Here, forget_noted, run, without_seconds
 
 import experiments.harness.sweep as runner
 from experiments.harness import boundary, intervals
@@ -9,8 +9,7 @@ from experiments.harness import boundary, intervals
 def folder(tmp_path, monkeypatch):
     """An empty current folder, in which cells record their measurement and its process."""
     monkeypatch.chdir(tmp_path)
-    for name in ("NOTED", "PROCESSES", "HALT", "TRIES"):
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.setenv("NOTED", str(tmp_path / "noted"))
     (tmp_path / "noted").touch()
     return tmp_path
 
@@ -26,3 +25,14 @@ def few_draws(monkeypatch):
     """Few bootstrap samples, if the width of intervals does not matter."""
     for module in (boundary, intervals):
         monkeypatch.setattr(module, "DRAWS", 20)
+
+
+@pytest.fixture
+def expected(folder, capsys):
+    """The table of an undisturbed run, stored where the committed one would be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "Worker", Here)
+        assert run() == 0
+    capsys.readouterr()
+    forget_noted()
+    return without_seconds()

@@ -6,21 +6,8 @@ import pytest
 
 import diffrac_cvx as dc
 from experiments.benchmark import convergence
-from experiments.benchmark.convergence import SIZES
 from experiments.harness.tables import read_table, write_table
 from experiments.problems import FAMILIES, OUTLIER, make_instance
-
-CELLS = pd.DataFrame(convergence.cells_of("full"))
-
-
-def test_the_grid_has_every_family_at_every_size():
-    taken = {"low_rank": SIZES, "fista": [(n, d) for n, d in SIZES if n * d * d <= convergence.MOST_FISTA]}
-    assert len(taken["fista"]) >= len(SIZES) - 1
-    for name, sizes in taken.items():
-        assert (CELLS["method"] == name).sum() == len(FAMILIES) * len(sizes)
-    assert {CELLS["n"].min(), CELLS["n"].max(), CELLS["d"].min(), CELLS["d"].max()} == {5, 3000, 1, 300}
-    assert (CELLS["n"] < CELLS["d"]).any()
-    assert {"CLARABEL", "SCS", "fista published"} < set(CELLS["method"])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -56,7 +43,7 @@ def test_a_deadline_stops_a_solver_that_would_go_on():
 
 
 @pytest.mark.slow
-def test_what_is_measured_is_judged_drawn_and_read_back(tmp_path):
+def test_what_is_measured_is_judged_and_read_back(tmp_path):
     rows = [
         {**cell, **convergence.measure(**cell)} for cell in convergence.cells_of("smoke") if cell["family"] == "planted"
     ]
@@ -69,9 +56,6 @@ def test_what_is_measured_is_judged_drawn_and_read_back(tmp_path):
     assert found.loc["low_rank", "instances"] == found.loc["low_rank", "to 1e-08"] == 2
     assert convergence.by_family(table, 1e-4).loc["planted", "low_rank"] == "2 of 2"
     assert len(convergence.findings(table)) == 3
-    convergence.draw(table, tmp_path / "convergence")
-    assert (tmp_path / "convergence.png").stat().st_size > 5_000
-
     untrue = table.copy()
     untrue.loc[0, "true 0.0001"] = 0
     assert not convergence.check_statuses(untrue).passed

@@ -1,34 +1,24 @@
-"""The command shared by all experiments: measure, write, draw, check, and print the findings at the end."""
+"""The command shared by all experiments: measure, write, draw, check, record, and print the findings at the end."""
 
-from dataclasses import replace
+import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
+from toy import cells, measure, noted, run
 
 import diffrac_cvx as dc
-from experiments.harness.command import Experiment, Oracle, Outcome, run
-from experiments.harness.findings import Finding, one_row
+from experiments.harness import provenance
+from experiments.harness.command import Oracle, Outcome
 from experiments.harness.tables import read_table
 
-
-def cells(grid):
-    return [{"lam": lam} for lam in ([0.1, 0.2, 0.3] if grid == "full" else [0.1])]
-
-
-def measure(lam):
-    return {"value": 2.0 * lam}
+FIGURES = Path(__file__).parents[2] / "figures"
+pytestmark = pytest.mark.usefixtures("folder", "here")
 
 
-def measure_wrongly(lam):
-    return {"value": 2.0 * lam + 1.0}
-
-
-def draw(table, stem):
-    stem.with_suffix(".png").write_text(f"{len(table)} points")
-
-
-def findings(table):
-    return [Finding("The value doubles lambda", one_row(largest=table["value"].max()))]
+def measure_wrongly(k, text):
+    row = measure(k, text)
+    return row | {"value": row["value"] + 1.0}
 
 
 def compare(table, oracle):
@@ -36,57 +26,65 @@ def compare(table, oracle):
 
 
 def check(agreement):
-    return Outcome(f"largest difference {agreement['difference'].max():g}", bool((agreement["difference"] == 0).all()))
+    return Outcome(f"{len(agreement)} cells", bool((agreement["difference"] == 0).all()))
 
 
-EXPERIMENT = Experiment("toy", cells, measure, draw, findings)
-
-
-pytestmark = pytest.mark.usefixtures("folder")
-
-
-def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with_the_findings(here, tmp_path, capsys):
-    for grid, folder, largest in (("full", "figures", "0.6"), ("smoke", "build", "0.2")):
-        assert run(EXPERIMENT, None, ["--grid", grid]) == 0
+def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with_the_findings(capsys):
+    for grid, folder, count in (("full", "figures", "24"), ("smoke", "build", "3")):
+        assert run("--grid", grid) == 0
         *_, number, _, last = capsys.readouterr().out.splitlines()
-        assert number.strip() == largest
+        assert number.strip() == count
         assert last == f"wrote {folder}/toy.csv, .pdf and .png"
-        assert list(read_table(tmp_path / folder / "toy.csv").columns) == ["lam", "value"]
-        assert not list((tmp_path / "build").glob("*.log"))
+        assert not list(Path("build").glob("*.log"))
+    counts = noted()
+    Path("figures/toy.png").unlink()
+    assert run("--draw-only") == 0
+    assert Path("figures/toy.png").exists()
+    assert noted() == counts, "nothing is measured"
 
 
-def test_draw_only_measures_nothing(here, tmp_path):
-    run(EXPERIMENT, None, [])
-    (tmp_path / "figures" / "toy.png").unlink()
-    assert run(replace(EXPERIMENT, measure=None), None, ["--draw-only"]) == 0
-    assert (tmp_path / "figures" / "toy.png").read_text() == "3 points"
-
-
-def test_a_column_of_all_rows_together_is_in_the_table_that_is_written(here, tmp_path):
+def test_a_column_of_all_rows_together_is_in_the_table_that_is_written():
     def complete(table):
-        return table.assign(share=table["value"] / table["value"].sum())
+        return table.assign(share=table["k"] / table["k"].sum())
 
-    assert run(replace(EXPERIMENT, complete=complete), None, []) == 0
-    assert read_table(tmp_path / "figures" / "toy.csv")["share"].sum() == pytest.approx(1.0)
+    assert run(complete=complete) == 0
+    assert read_table(Path("figures/toy.csv"))["share"].sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("by", "status"), [(measure, 0), (measure_wrongly, 1)])
-def test_the_exit_status_says_whether_the_oracle_agrees(here, tmp_path, capsys, by, status):
-    held = replace(EXPERIMENT, oracle=Oracle(cells, by, compare), check=check)
-    assert run(held, None, []) == status
-    assert f"largest difference {status}" in capsys.readouterr().out
-    assert len(read_table(tmp_path / "figures" / "toy_agreement.csv")) == 3
-    assert run(held, None, ["--draw-only"]) == status
+def test_the_exit_status_says_whether_the_oracle_agrees(capsys, by, status):
+    held = {"oracle": Oracle(cells, by, compare), "check": check}
+    assert run(**held) == status
+    assert "24 cells" in capsys.readouterr().out
+    assert len(read_table(Path("figures/toy_agreement.csv"))) == 24
+    assert run("--draw-only", **held) == status
 
 
-def test_an_option_of_its_own_chooses_the_variant_that_is_run(here, tmp_path, capsys):
-    def by_name(name):
-        if not name:
-            raise dc.DataError("name is empty; give one")
-        return replace(EXPERIMENT, name=name, folder="mine")
+# Provenance
 
-    own = replace(EXPERIMENT, options={"name": {"default": "toy"}}, variant=by_name)
-    assert run(own, None, ["--name", "other"]) == 0
-    assert (tmp_path / "mine" / "other.csv").exists()
-    assert run(own, None, ["--name", ""]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == "error: name is empty; give one"
+
+def test_every_table_has_a_record():
+    recorded = provenance.read_records(FIGURES)
+    assert set(recorded) == {path.stem for path in FIGURES.glob("*.csv")}
+    for entry in recorded.values():
+        assert set(entry) == {"version", "commit", "machine", "seconds"}
+
+
+def test_a_full_run_records_the_code_the_machine_and_the_processor_seconds_beside_other_tables():
+    Path("figures").mkdir()
+    provenance.record(["other"], 1.2)
+    assert run() == 0
+    entry = provenance.read_records()["toy"]
+    assert entry["version"] == dc.__version__
+    assert re.fullmatch(r"[0-9a-f]{12}\+?|unknown", entry["commit"])
+    assert entry["machine"] == provenance.read_machine()
+    assert entry["seconds"] >= 0
+    assert provenance.read_records()["other"]["seconds"] == 1
+    assert run("--grid", "smoke") == 0
+    assert provenance.read_records(Path("build")) == {}
+
+
+def test_outside_a_repository_the_commit_is_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert provenance.read_commit() == "unknown"

@@ -14,53 +14,35 @@ import signal
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from toy import (
     COUNT,
-    EXPERIMENT,
     TEXTS,
     Here,
     are_gone,
     cells,
+    fail_for_two,
     forget_noted,
     interrupted,
     logged,
     measure,
     noted,
     one_error,
-    table_is,
+    run,
     without_seconds,
 )  # fmt: skip
 
-import experiments.harness.command as command
 import experiments.harness.sweep as runner
 from diffrac_cvx.machine.processes import WorkerDiedError
-from experiments.harness.cell import measure_by
 from experiments.harness.command import INTERRUPTED, REFUSED
-from experiments.harness.sweep import Log
+from experiments.harness.sweep import Log, Task, measure_cell
 
 pytestmark = pytest.mark.usefixtures("folder")
 
 
-def measure_once_killed(k, text):
-    """The first two processes that reach a cell with k = 5 are killed."""
-    if k == 5:
-        tries = Path(os.environ["TRIES"])
-        with tries.open("a") as file:
-            file.write("x")
-        if len(tries.read_text()) < 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return measure(k, text)
-
-
-def run(*arguments, experiment=EXPERIMENT):
-    return command.run(experiment, None, ["--jobs", "2", *map(str, arguments)])
-
-
-def fork(*arguments, experiment=EXPERIMENT, prepare=lambda: None):
+def fork(*arguments, prepare=lambda: None):
     """Start a run in another process, with output in the files out and err, and return its process ID."""
     child = os.fork()
     if child:
@@ -69,7 +51,7 @@ def fork(*arguments, experiment=EXPERIMENT, prepare=lambda: None):
     try:
         sys.stdout, sys.stderr = (open(name, "a", buffering=1) for name in ("out", "err"))  # noqa: SIM115
         prepare()
-        status = run(*arguments, experiment=experiment)
+        status = run(*arguments)
     finally:
         os._exit(status)
 
@@ -82,17 +64,6 @@ def has_ended(child):
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-@pytest.fixture
-def expected(capsys):
-    """The table of an undisturbed run, stored where the committed one would be."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "Worker", Here)
-        assert run() == 0
-    capsys.readouterr()
-    forget_noted()
-    return without_seconds("figures/toy.csv")
-
-
 def children_of(process):
     """Return the processes started by a process, from any of its threads."""
     lists = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
@@ -103,8 +74,9 @@ def children_of(process):
 
 
 @pytest.mark.slow
-def test_fifty_kills_of_runs_with_processes_of_their_own_lose_nothing(expected):
+def test_fifty_kills_of_runs_with_processes_of_their_own_lose_nothing(expected, monkeypatch):
     """After each kill, all earlier rows are still there, and are not measured again."""
+    monkeypatch.setenv("PAUSE", "0.01")
     random.seed(2018)
     kills, before = 0, {}
     while kills < 50:
@@ -126,14 +98,14 @@ def test_fifty_kills_of_runs_with_processes_of_their_own_lose_nothing(expected):
             os.waitpid(child, 0)
             assert are_gone(offspring), "no process outlives the run"
             kills += 1
-        assert table_is(expected), "the table that was there stays until the new one is whole"
+        assert without_seconds() == expected, "the table that was there stays until the new one is whole"
         counts, there = noted(), logged()
         assert set(before) <= there or not there, "rows leave the log once they are in the table"
         for key in set(before) & there:
             assert counts[json.loads(key)["k"]] == before[key], "what is in the log is not measured again"
         before = {key: counts[json.loads(key)["k"]] for key in there}
     assert status_of(fork()) == 0
-    assert table_is(expected)
+    assert without_seconds() == expected
     assert not list(Path("build").glob("*.log"))
 
 
@@ -147,42 +119,53 @@ def test_fifty_kills_of_runs_with_processes_of_their_own_lose_nothing(expected):
         (3, 1, 1, "the process died: exit code 3"),
     ],
 )
-def test_a_death_is_a_row_unless_it_came_from_outside_and_does_not_repeat(code, deaths, calls, reason):
+def test_a_death_is_a_row_unless_it_came_from_outside_and_does_not_repeat(monkeypatch, code, deaths, calls, reason):
     seen = []
 
     class Dying:
+        def __init__(self, memory_limit):
+            pass
+
         def call(self, *call, **limits):
             seen.append(code)
             if len(seen) <= deaths:
                 raise WorkerDiedError(code)
             return {"value": 1}
 
-    assert measure_by(Dying(), measure, {}, lambda: False, None) == ({"reason": reason} if reason else {"value": 1})
+    monkeypatch.setattr(runner, "Worker", Dying)
+    monkeypatch.setattr(runner, "PROCESSES", {})
+    assert measure_cell(Task(measure), {}) == ({"reason": reason} if reason else {"value": 1})
     assert len(seen) == calls
 
 
-@pytest.mark.slow
-def test_a_process_that_is_killed_from_outside_says_nothing_of_its_cell(expected):
-    assert run(experiment=replace(EXPERIMENT, measure=measure_once_killed)) == 0
-    assert Path("tries").read_text() == "xxx"
-    assert table_is(expected)
+def test_an_error_in_a_process_names_its_cell_and_the_rest_is_measured_later(expected, monkeypatch):
+    with pytest.raises(OSError, match="no such data") as caught:
+        run("--jobs", 1, measure=fail_for_two)
+    assert "in the cell {'k': 2" in caught.value.__notes__[0]
+    assert "in fail_for_two" in caught.value.__notes__[0], "where in the other process"
+    done = len(logged())
+    forget_noted()
+    monkeypatch.setattr(runner, "Worker", Here)
+    assert run() == 0
+    assert sum(noted().values()) == COUNT - done
+    assert without_seconds() == expected
 
 
 def test_control_c_keeps_the_rows_and_the_table(expected, here):
     before = Path("figures/toy.csv").read_bytes()
-    assert run(experiment=replace(EXPERIMENT, measure=interrupted(lambda k: k == 7))) == INTERRUPTED
+    assert run(measure=interrupted(lambda k: k == 7)) == INTERRUPTED
     assert Path("figures/toy.csv").read_bytes() == before
     done = len(logged())
     forget_noted()
     assert run() == 0
     assert sum(noted().values()) == COUNT - done < COUNT
-    assert table_is(expected)
+    assert without_seconds() == expected
 
 
 # No room, no rights
 
 
-@pytest.mark.parametrize("size", [0, *(pytest.param(size, marks=pytest.mark.slow) for size in (30, 300)), 1500])
+@pytest.mark.parametrize("size", [0, 1500])
 def test_without_room_for_the_log_there_is_a_sentence_and_later_the_rest(expected, here, size):
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     before = Path("figures/toy.csv").read_bytes()
@@ -200,15 +183,15 @@ def test_without_room_for_the_log_there_is_a_sentence_and_later_the_rest(expecte
         assert "the same command goes on from there" in Path("err").read_text().splitlines()[-1]
     assert run() == 0
     assert all(noted()[json.loads(key)["k"]] == counts[json.loads(key)["k"]] for key in there)
-    assert table_is(expected)
+    assert without_seconds() == expected
 
 
-@pytest.mark.parametrize("which", ["table", "figure"])
+@pytest.mark.parametrize("which", ["csv", "png"])
 def test_without_room_for_the_results_the_old_ones_stay(expected, here, capsys, monkeypatch, which):
     write = Path.write_text
 
     def write_half(path, text, **options):
-        if path.name.endswith(".csv" if which == "table" else ".png"):
+        if path.name.endswith(f".{which}"):
             write(path, text[: len(text) // 2], **options)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(path, text, **options)
@@ -219,41 +202,29 @@ def test_without_room_for_the_results_the_old_ones_stay(expected, here, capsys, 
         assert run() == REFUSED
     said = one_error(capsys.readouterr().err)
     assert "No space left on device" in said
-    assert "toy.csv" in said if which == "table" else "toy.png" in said
+    assert f"toy.{which}" in said
     assert Path("figures/toy.png").read_bytes() == before["png"]
-    assert which == "figure" or Path("figures/toy.csv").read_bytes() == before["csv"]
+    assert which == "png" or Path("figures/toy.csv").read_bytes() == before["csv"]
     assert {path.name for path in Path("figures").iterdir()} == {"toy.csv", "toy.png", "provenance.json"}
     counts = noted()
     assert run() == 0
     assert noted() == counts, "all rows are in the log"
-    assert table_is(expected)
-
-
-@pytest.fixture
-def readonly():
-    """A folder that only root may write to."""
-    folder = Path(tempfile.mkdtemp(dir="/tmp"))
-    folder.chmod(0o555)
-    yield folder
-    shutil.rmtree(folder)
-
-
-def give_up_rights():
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
+    assert without_seconds() == expected
 
 
 @pytest.mark.parametrize("place", ["out", "build"])
-def test_a_folder_without_rights_is_a_sentence_before_anything_is_measured(readonly, here, capfd, place):
-    free = Path(tempfile.mkdtemp(dir="/tmp"))
+def test_a_folder_without_rights_is_a_sentence_before_anything_is_measured(here, place):
+    readonly, free = (Path(tempfile.mkdtemp(dir="/tmp")) for _ in range(2))
+    readonly.chmod(0o555)
     free.chmod(0o777)
     os.environ["NOTED"] = str(free / "noted")
 
     def prepare():
         os.chdir(free if place == "out" else readonly)
-        give_up_rights()
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
 
     try:
         assert status_of(fork("--out", readonly if place == "out" else free, prepare=prepare)) == REFUSED
@@ -262,6 +233,7 @@ def test_a_folder_without_rights_is_a_sentence_before_anything_is_measured(reado
         assert not (free / "noted").exists()
     finally:
         shutil.rmtree(free)
+        shutil.rmtree(readonly)
 
 
 # Damaged logs, other grids, other settings
@@ -270,8 +242,7 @@ def test_a_folder_without_rights_is_a_sentence_before_anything_is_measured(reado
 @pytest.fixture
 def log_of_six(expected, here):
     """The lines of the log of a run that ended after six rows; the third contains UTF-8 text."""
-    stopped = replace(EXPERIMENT, measure=interrupted(lambda k: len(noted()) == 6))
-    assert command.run(stopped, None, []) == INTERRUPTED
+    assert run("--jobs", 1, measure=interrupted(lambda k: len(noted()) == 6)) == INTERRUPTED
     (path,) = Path("build").glob("*.log")
     lines = path.read_bytes().lstrip().splitlines(keepends=True)
     assert len(lines) == 6
@@ -279,36 +250,25 @@ def log_of_six(expected, here):
     return path, lines
 
 
-def spoil(lines, which):
-    whole = b"".join(lines)
-    return {
-        "nothing": whole,
-        "empty": b"",
-        "torn last line": whole[:-20],
-        "torn character": whole + b'["{\\"k\\": 1}", {"said": "' + "κ".encode()[:1],
-        "zeros at the end": whole + bytes(100),
-        "zeros inside": whole.replace(lines[2], bytes(len(lines[2]) - 1) + b"\n"),
-        "two lines in one": whole.replace(lines[2], lines[2][:-1]),
-        "other things": whole.replace(lines[2], b'{"a": 1, "b": 2}\n'),
-        "an empty line": whole.replace(lines[2], b"\n" + lines[2]),
-        "twice": whole + lines[2],
-    }[which]
+DAMAGES = {  # a log with this damage, and the rows of the six that remain readable
+    "torn last line": (lambda whole, line: whole[:-20], 5),
+    "torn character": (lambda whole, line: whole + b'["{\\"k\\": 1}", {"said": "' + "κ".encode()[:1], 6),
+    "zeros inside": (lambda whole, line: whole.replace(line, bytes(len(line) - 1) + b"\n"), 5),
+    "two lines in one": (lambda whole, line: whole.replace(line, line[:-1]), 4),
+    "other things": (lambda whole, line: whole.replace(line, b'{"a": 1, "b": 2}\n'), 5),
+    "twice": (lambda whole, line: whole + b"\n" + line, 6),
+}
 
 
-LEFT = {  # rows of the six that remain readable
-    **dict.fromkeys(("nothing", "torn character", "zeros at the end", "an empty line", "twice"), 6),
-    **dict.fromkeys(("torn last line", "zeros inside", "other things"), 5), "two lines in one": 4, "empty": 0,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("which", LEFT)
+@pytest.mark.parametrize("which", DAMAGES)
 def test_of_a_damaged_log_all_is_kept_that_can_be_read(log_of_six, expected, which):
     path, lines = log_of_six
-    path.write_bytes(spoil(lines, which))
+    damage, left = DAMAGES[which]
+    path.write_bytes(damage(b"".join(lines), lines[2]))
     forget_noted()
     assert run() == 0
-    assert sum(noted().values()) == COUNT - LEFT[which]
-    assert table_is(expected)
+    assert sum(noted().values()) == COUNT - left
+    assert without_seconds() == expected
 
 
 def test_a_log_that_is_cut_loses_one_line_at_most(log_of_six):
@@ -322,18 +282,16 @@ def test_a_log_that_is_cut_loses_one_line_at_most(log_of_six):
         assert Log(path).rows == log.rows
 
 
-@pytest.mark.parametrize("numbers", [range(0, COUNT, 3), range(COUNT + 9)])
-def test_a_changed_grid_gives_the_table_of_a_run_on_it(log_of_six, numbers):
-    grid = [{"k": k, "text": "other" if k == 3 else TEXTS[k % len(TEXTS)]} for k in numbers]
-    changed = replace(EXPERIMENT, cells=lambda name: grid)
-    assert run("--out", "resumed", experiment=changed) == 0
-    assert run("--out", "fresh", experiment=changed) == 0
+def test_a_changed_grid_gives_the_table_of_a_run_on_it(log_of_six):
+    grid = [{"k": k, "text": "other" if k == 3 else TEXTS[k % len(TEXTS)]} for k in range(0, COUNT + 9, 3)]
+    for folder in ("resumed", "fresh"):
+        assert run("--out", folder, cells=lambda name: grid) == 0
     assert without_seconds("resumed/toy.csv") == without_seconds("fresh/toy.csv")
 
 
 def test_other_settings_neither_use_nor_lose_the_rows(log_of_six):
     forget_noted()
-    assert run("--out", "other", experiment=replace(EXPERIMENT, settings={"tol": 2})) == 0
+    assert run("--out", "other", settings={"tol": 2}) == 0
     assert sum(noted().values()) == COUNT
     forget_noted()
     assert run() == 0
@@ -345,58 +303,32 @@ def test_other_settings_neither_use_nor_lose_the_rows(log_of_six):
 
 def test_a_run_of_fewer_cells_leaves_the_whole_table(expected, here, capsys):
     before = Path("figures/toy.csv").read_bytes()
-    fewer = replace(EXPERIMENT, cells=lambda grid: cells(grid)[:5])
     assert run("--grid", "smoke") == 0
     assert run("--grid", "smoke", "--out", "figures") == 0
-    assert run(experiment=fewer) == 0, "such as if a data set is not on this machine"
+    assert run(cells=lambda grid: cells(grid)[:5]) == 0, "such as if a data set is not on this machine"
     said = capsys.readouterr().out
-    assert "figures/toy.csv has 21 rows of cells that this run does not measure; it is kept" in said
+    assert "figures/toy.csv has 24 rows, and this run measures 3; it is kept" in said
     assert "the results are written to build/partial" in said
     assert Path("figures/toy.csv").read_bytes() == before
     assert len(without_seconds("build/partial/toy.csv")) == 6
-    assert run("--replace", experiment=fewer) == 0
-    assert len(without_seconds("figures/toy.csv")) == 6
+    assert run("--replace", cells=lambda grid: cells(grid)[:5]) == 0
+    assert len(without_seconds()) == 6
 
 
-def test_cells_are_recognized_in_the_table_whatever_their_type(here):
-    def mixed(grid):
-        wide = [{"part": "a", "x": x, "on": x > 1} for x in (0, 0.1 + 0.2, 1e-12)]
-        return wide if grid == "smoke" else [*wide, {"part": "b", "name": ""}, {"part": "b", "name": "2"}]
-
-    odd = replace(EXPERIMENT, cells=mixed, measure=lambda **cell: {"value": 1.0, "seconds": 0.0})
-    assert run(experiment=odd) == 0
-    assert run(experiment=odd) == 0
-    assert not Path("build/partial").exists()
-    assert run("--grid", "smoke", "--out", "figures", experiment=odd) == 0
-    assert Path("build/partial").exists()
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b'"a\nb,c\n', b"a,b\n1,2,3\n1,2,3,4\n"])
-def test_a_file_that_is_no_table_is_a_sentence(here, capsys, content):
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\x00", b"a,b\n1,2,3\n1,2,3,4\n"])
+def test_a_table_that_is_missing_or_none_is_a_sentence(here, capsys, content):
     Path("figures").mkdir()
-    Path("figures/toy.csv").write_bytes(content)
-    for arguments in (["--draw-only"], []):
-        assert run(*arguments) == REFUSED
-        assert "figures/toy.csv is not a table" in one_error(capsys.readouterr().err)
-
-
-def test_without_a_table_there_is_nothing_to_draw(capsys):
+    if content is not None:
+        Path("figures/toy.csv").write_bytes(content)
     assert run("--draw-only") == REFUSED
-    assert "figures/toy.csv cannot be read (No such file" in one_error(capsys.readouterr().err)
+    said = "cannot be read (No such file" if content is None else "is not a table"
+    assert f"figures/toy.csv {said}" in one_error(capsys.readouterr().err)
+    assert run() == (0 if content is None else REFUSED)
 
 
-@pytest.mark.parametrize("jobs", ["0", "-1", "two", "1.5"])
+@pytest.mark.parametrize("jobs", ["0", "two"])
 def test_jobs_are_a_whole_number_from_one_on(capsys, jobs):
     with pytest.raises(SystemExit) as end:
-        command.run(EXPERIMENT, None, ["--jobs", jobs])
+        run("--jobs", jobs)
     assert end.value.code == REFUSED
     assert "is not a positive integer" in capsys.readouterr().err
-
-
-def test_an_error_of_a_cell_keeps_its_traceback(here):
-    def fail(k, text):
-        raise OSError(errno.ENOENT, "no such data")
-
-    with pytest.raises(OSError, match="no such data") as caught:
-        run(experiment=replace(EXPERIMENT, measure=fail))
-    assert "in the cell" in caught.value.__notes__[0]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from experiments.harness.boundary import find_boundary
-from experiments.harness.intervals import Interval, Proportion, bootstrap, mean_of, median_of, percent, proportion_of
+from experiments.harness.intervals import Interval, Proportion, bootstrap, mean_of, median_of, proportion_of
 
 
 def coverage(draw, interval, truth, repetitions=2000):
@@ -14,12 +14,12 @@ def coverage(draw, interval, truth, repetitions=2000):
     return np.mean([interval(draw(rng)).meets(truth, truth) for _ in range(repetitions)])
 
 
-@pytest.mark.parametrize("n", [4, 10, 24])
+@pytest.mark.parametrize("n", [4, 10])
 def test_the_t_interval_covers_the_mean_of_normal_units_at_its_level(n):
     assert coverage(lambda rng: rng.standard_normal(n), mean_of, 0.0) == pytest.approx(0.95, abs=0.015)
 
 
-@pytest.mark.parametrize(("n", "least"), [(4, 0.86), (10, 0.88), (24, 0.91)])
+@pytest.mark.parametrize(("n", "least"), [(4, 0.86), (10, 0.88)])
 def test_it_covers_that_of_skewed_units_less_often_and_better_than_percentiles_do(n, least):
     found = coverage(lambda rng: rng.exponential(size=n), mean_of, 1.0)
     chosen = np.random.default_rng(1).integers(n, size=(400, n))
@@ -50,8 +50,8 @@ def test_wilsons_interval_of_dependent_rows_is_that_of_their_effective_number():
     assert proportion_of(np.ones(600), groups) == proportion_of(np.ones(20))
 
 
-@pytest.mark.parametrize("replications", [4, 10])
-def test_the_interval_of_a_boundary_covers_it(replications):
+def test_the_interval_of_a_boundary_covers_it():
+    replications = 4
     n = np.unique(np.geomspace(20, 80, 60).astype(int))
 
     def thresholds(rng):
@@ -65,7 +65,7 @@ def test_the_interval_of_a_boundary_covers_it(replications):
         found = find_boundary(table, "success")
         return Interval(*(float(end[0]) for end in (found.n50, found.low, found.high)))
 
-    assert coverage(thresholds, interval, 40.0, repetitions=150) >= 0.88
+    assert coverage(thresholds, interval, 40.0, repetitions=100) >= 0.88
 
 
 def test_the_interval_of_a_statistic_covers_it():
@@ -78,13 +78,11 @@ def test_the_interval_of_a_statistic_covers_it():
     assert coverage(draw, lambda sample: bootstrap(sample, ratio), 1.0, repetitions=500) >= 0.92
 
 
-def test_a_proportion_is_shown_with_as_many_digits_as_its_interval_has_and_never_without_width():
+def test_a_number_is_shown_with_as_many_digits_as_its_interval_has():
     assert str(Proportion(0.5, 0.4, 0.6)) == "50 % (40 to 60)"
-    assert percent(proportion_of(np.ones(2000))) == "100.00 % (99.81 to 100.00)"
+    assert str(proportion_of(np.ones(2000))) == "100.00 % (99.81 to 100.00)"
     assert str(proportion_of(np.ones(4))) == "100 % (51 to 100)"
 
-
-def test_an_interval_is_shown_with_two_digits_of_its_width():
     assert str(Interval(1.874, 1.80, 1.95)) == "1.87 (1.80 to 1.95)"
     assert str(Interval(261.2, 251.0, 276.0)) == "261 (251 to 276)"
     assert str(Interval(0.0, 0.0, 0.0)) == "0"

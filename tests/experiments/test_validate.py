@@ -11,7 +11,7 @@ from diffrac_cvx.comparison import worst_disagreement
 from diffrac_cvx.comparison.validation import Design
 from experiments.validate import cells as validate_cells
 from experiments.validate.cells import FAST, SEED, SLACK
-from experiments.validate.experiment import check_brackets, draw
+from experiments.validate.experiment import check_brackets
 
 CELLS = validate_cells.cells_of("full")
 CASE = Design(20, 5, 0.5, "weak l1", "noisy")
@@ -68,9 +68,3 @@ def test_a_check_fails_where_brackets_lie_apart_and_names_what_makes_the_instanc
     code, _, named = line.removeprefix("APART by 0.5 (a | b): diffrac_cvx.comparison.validation.").partition("; ")
     assert named == "fista: the value is 2"
     np.testing.assert_array_equal(eval(code, {"Design": Design}).X, Design(**ridge).instance(SEED).X)
-
-
-def test_gaps_and_overlaps_of_a_measured_instance_are_drawn(tmp_path):
-    case = {"n": 12, "d": 3, "nu": 0.5, "penalty": "none", "trait": "noisy"}
-    draw(pd.DataFrame([case | validate_cells.measure(*case.values())]), tmp_path / "validation")
-    assert (tmp_path / "validation.png").stat().st_size > 10_000

@@ -2,19 +2,21 @@
 
 import csv
 import os
+import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from diffrac_cvx.machine.writing import write_text
+from experiments.harness import command
 from experiments.harness.command import Experiment
 from experiments.harness.findings import Finding, one_row
 from experiments.harness.sweep import read_line
 
 TEXTS = ("naïve", "=1+1", 'a, "b"\nc', "κ", "-0.5", "")
 COUNT = 24
-PAUSE = 0.01
 
 
 def cells(grid):
@@ -23,10 +25,10 @@ def cells(grid):
 
 def measure(k, text):
     started = time.perf_counter()
-    time.sleep(PAUSE)
     if "NOTED" in os.environ:
         with Path(os.environ["NOTED"]).open("a") as file:
-            file.write(f"{k}\n")
+            file.write(f"{k} {os.getpid()}\n")
+    time.sleep(float(os.environ.get("PAUSE", "0")))
     return {
         "value": np.sin(k) * 10.0 ** (k % 40 - 20),
         "nothing": [None, np.nan, np.inf][k % 3],
@@ -47,6 +49,23 @@ def interrupted(now):
     return measure_or_stop
 
 
+def fail_variously(k, text):
+    """One cell crashes, one exceeds the time limit, one the memory limit."""
+    if k == 1:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if k == 2:
+        time.sleep(120.0)
+    if k == 3:
+        np.ones(10**11)
+    return measure(k, text)
+
+
+def fail_for_two(k, text):
+    if k == 2:
+        raise OSError("no such data")
+    return measure(k, text)
+
+
 def draw(table, stem):
     write_text(stem.with_suffix(".png"), table.drop(columns="seconds").to_csv())
 
@@ -56,6 +75,11 @@ def findings(table):
 
 
 EXPERIMENT = Experiment("toy", cells, measure, draw, findings, {"tol": 1})
+
+
+def run(*arguments, **changes):
+    """Run the command of the toy experiment, some fields of which may be changed."""
+    return command.run(replace(EXPERIMENT, **changes), None, ["--jobs", "2", *map(str, arguments)])
 
 
 class Here:
@@ -74,16 +98,12 @@ class Here:
 # What is there during a run and after it
 
 
-def without_seconds(path):
+def without_seconds(path="figures/toy.csv"):
     """The rows of a table, as text."""
     with Path(path).open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     place = rows[0].index("seconds")
     return [row[:place] + row[place + 1 :] for row in rows]
-
-
-def table_is(expected):
-    return without_seconds("figures/toy.csv") == expected
 
 
 def logged():
@@ -94,7 +114,7 @@ def logged():
 
 def noted():
     """Return how often each cell was measured."""
-    numbers = [int(line) for line in Path("noted").read_text().split()]
+    numbers = [int(line.split()[0]) for line in Path("noted").read_text().splitlines()]
     return {k: numbers.count(k) for k in numbers}
 
 

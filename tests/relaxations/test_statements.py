@@ -16,7 +16,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.solvers.smoothed_dual import published_dual, softmax_root, softmax_value
-from experiments.harness.statements import STATEMENTS
+from experiments.harness.findings import STATEMENTS
 
 TESTS, EXPERIMENTS = Path(__file__).parents[1], Path(__file__).parents[2] / "experiments"
 ROUNDING = 1e-9

@@ -26,8 +26,8 @@ from diffrac_cvx.points.linear_algebra import center_columns
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.rounding.directions import leading_direction
-from diffrac_cvx.solvers import race
-from diffrac_cvx.solvers.stopping import Stopping, WarmStart
+from diffrac_cvx.solvers import driver
+from diffrac_cvx.solvers.driver import Stopping, WarmStart
 
 FILE = Path(__file__).with_suffix(".txt")
 INDENT = "    "
@@ -95,7 +95,7 @@ def namespace(folder):
         "as_map": lambda table: as_map(table, folder), "chunked": chunked, "loaded": loaded, "raises": raises,
         "second_chunk": second_chunk, "with_entry": with_entry, "weights_of": weights_of,
         "leading_direction": leading_direction, "GroupNorms": GroupNorms, "DensePoints": DensePoints,
-        "centered": center_columns(X), "race": race.race, "WarmStart": WarmStart, "Stopping": Stopping,
+        "centered": center_columns(X), "race": driver.race, "WarmStart": WarmStart, "Stopping": Stopping,
         "solved": dc.low_rank(X, ridge=0.1), "replace": replace, "table": table, "TEXT": TEXT,
         "npy": npy, "npz": npz, "parquet": parquet,
     }  # fmt: skip

@@ -1,19 +1,17 @@
 """Lower bounds on (15) at a block diagonal V: all pairs of coordinates are screened, without a dense matrix."""
 
-from functools import cached_property
-
 import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, groups_of, scatter
 from diffrac_cvx.certificates.proof import NO_PAIRS, bound_at, eliminate, prove
 from diffrac_cvx.certificates.screening import Verdict, screen_pairs
-from diffrac_cvx.certificates.search import best_combination, row_weights
+from diffrac_cvx.certificates.search import best_combination_of, row_weights
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, Sparse, dense
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.linear_algebra import EPS, LARGE_SIZE, eigh, symmetric, times, whitener_of_gram
+from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.problem.result import Labels
 
 
@@ -27,11 +25,6 @@ class Blocks:
         self.singles = np.flatnonzero(np.bincount(labels)[labels] == 1)
         self.data = [problem.data_of(block) for block in self.members]
         self.right = [problem.right_of(block, data) for block, data in zip(self.members, self.data, strict=True)]
-
-    @cached_property
-    def whiteners(self) -> list[Array]:
-        """W of each block, with W' right W = I."""
-        return [whiten(right) for right in self.right]
 
     # The dual
 
@@ -49,14 +42,10 @@ class Blocks:
     def block_ratio(self, i: int, u: Array, C: Array) -> tuple[float, Array]:
         """Return the least t with M <= t (A + C + Diag(c)^2) on a block and E, and C, shrunk if that decreases t."""
         check_deadline()
-        W, s, M = self.whiteners[i], len(C), symmetric(self.data[i].weighted_gram(u))
-        relative_error = sum_error(4 * self.problem.n_terms + 128)
-        # A block and E are proved in coordinates of size one: an error there is larger in the coordinates W.
-        size = float(np.max(np.sum(W**2, axis=0), initial=0.0)) * relative_error
-        Mz, inside = symmetric(times(W.T, times(M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
-        M_error, right_error = size * float(np.trace(M)), size * float(np.trace(self.right[i]))
-        t, weight, min_eigenvalue = best_combination(Mz, inside)
-        return t + 2.0 * (M_error + t * right_error) / min_eigenvalue if t < np.inf else t, weight * C
+        M, inside = symmetric(self.data[i].weighted_gram(u)), np.zeros(self.right[i].shape)
+        inside[: len(C), : len(C)] = C
+        t, weight = best_combination_of(M, self.right[i], inside)
+        return t * (1.0 + 100.0 * sum_error(4 * self.problem.n_terms + 128)), weight * C
 
     # Factors and multipliers in the problem's coordinates
 
@@ -117,17 +106,6 @@ def single_ratios(problem: BlockProblem, u: Array, singles: IntegerArray) -> Arr
     pencil[:, 1:, 1:] = MF
     mass = np.trace(pencil, axis1=1, axis2=2) + (M + right + np.trace(MF)) * (1.0 + right / left)
     return np.asarray(np.linalg.eigvalsh(pencil)[:, -1] + 8.0 * error * mass)
-
-
-def whiten(right: Array) -> Array:
-    """Return W with W' right W = I for a positive semidefinite matrix, without null directions, where M is 0 too."""
-    check_deadline()
-    W = whitener_of_gram(right) if len(right) > LARGE_SIZE // 2 else None
-    if W is not None:
-        return W
-    values, vectors = eigh(right)
-    keep = values > 8 * len(right) * EPS * values[-1]
-    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
 def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tries: int) -> Verdict:

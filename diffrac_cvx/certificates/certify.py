@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import UNPENALIZED
 from diffrac_cvx.certificates.consistency import require_consistent
-from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
+from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.certificates.label_space import bracket_alpha, bracket_nu, projection_of
 from diffrac_cvx.certificates.screening import screen_components
 from diffrac_cvx.certificates.values import (
@@ -35,10 +35,9 @@ from diffrac_cvx.points.factors import Sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import Sample, read_points
+from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import (
     SOLVER_COPIES,
-    DirectionProblem,
     direction_problem,
     problem_by_rows,
     without_collinear,
@@ -107,25 +106,20 @@ def certify_v(
     nu = in_unit_interval(nu, "nu")
     points = read_points(X, sample_weight, by_columns=penalty.has_l1, constraints=constraints)
     problem = direction_problem(points.X, nu, penalty)
-    U = problem.coordinates.transform_result(V)
-    dual = dual_of(problem, V, points) if isinstance(V, Result) else NO_DUAL
+    U, u, C = problem.coordinates.transform_result(V), None, None
+    if isinstance(V, Result):  # with its dual, as far as that fits the problem
+        C = problem.transform_multiplier(V)
+        if C is not None and V.u is not None and V.u.shape == (points.n_all,) and np.all(V.u > 0.0):
+            u = problem.X.values_of_rows(points.with_weight(V.u))
     problem = problem_by_rows(problem, U)
     point = problem.rescale(U)
     G = problem.coordinates.inverse_transform(point.U)
     upper = min(1.0, certified_value(points.X, nu, penalty, G))  # 1 for NaN
     if nu == 0.0 and points.X.chunklets.allow_one_cluster:
         return Bracket(0.0, upper, problem.coordinates.n_excluded)
-    lower = certify(problem, point, dual).lower
+    lower = certify(problem, point, DualPoint(u, C)).lower
     require_consistent(lower, upper, "the directions")
     return Bracket(float(lower), upper, problem.coordinates.n_excluded)
-
-
-def dual_of(problem: DirectionProblem, result: Result, points: Sample) -> DualPoint:
-    """Return the dual of a result in the problem's coordinates, as far as it fits the problem."""
-    C, u = problem.transform_multiplier(result), None
-    if C is not None and result.u is not None and result.u.shape == (points.n_all,) and np.all(result.u > 0.0):
-        u = problem.X.values_of_rows(points.with_weight(result.u))
-    return DualPoint(u, C)
 
 
 @in_range()
@@ -380,7 +374,6 @@ def find_components(
     nu: float = 1.0,
     penalty: Penalty = NO_PENALTY,
     *,
-    rtol: float | None = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> Labels:
     r"""Return the components of the features, between which every optimal V of (15) is zero, from one solution.
@@ -397,8 +390,8 @@ def find_components(
     With feature groups, whole groups are connected if their block has a spectral norm of at least w_g w_h; with known
     signs, if its positive part has.
 
-    The certified gap of V bounds the distance of its G from the optimal one, entry by entry; by default every pair that
-    may be connected within that bound is.  So the separation is certified, and a smaller gap separates more.
+    The certified gap of V bounds the distance of its G from the optimal one, entry by entry; every pair that may be
+    connected within that bound is.  So the separation is certified, and a smaller gap separates more.
 
     Source: duality, as in the screening rule of the graphical lasso and in gap-safe screening; not in the paper.
     O(n d^2), by blocks of columns; only the connected pairs are stored.
@@ -412,9 +405,6 @@ def find_components(
         it is computed.
     nu, penalty
         As in `certify_v`; without an l1 term there are no components.
-    rtol : float, optional
-        Tolerance in [0, 1]: connect the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead.
-        This separates more, but certifies nothing.
     sample_weight : (n,) array, optional
         Weights of the points, which must be those of the solution.
 
@@ -436,15 +426,12 @@ def find_components(
         SOLVER_COPIES * data.unread_bytes, f"the components of {n} points and {d} features", "use fewer of either"
     )
     data = data.in_columns()  # all rows are needed at once
-    rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(data, nu, penalty)
     U = problem.coordinates.transform_result(V)
     labels = np.full(d, UNPENALIZED)
     if not problem.has_l1:
         return labels
     point = problem.rescale(U)
-    gap = 0.0  # not used if rtol is given
-    if rtol is None:
-        gap = point.value - (V.lower if isinstance(V, Result) else certify(problem, point).lower)
-    labels[np.flatnonzero(problem.c)] = screen_components(problem, point.q, gap, rtol)
+    lower = V.lower if isinstance(V, Result) else certify(problem, point).lower
+    labels[np.flatnonzero(problem.c)] = screen_components(problem, point.q, point.value - lower)
     return labels

@@ -195,15 +195,7 @@ def reason_to_refuse(X: Array, given: CutCertificate) -> str:
     wrong = [name for name, size in shapes.items() if np.shape(getattr(given, name)) != (size,)]
     if wrong:
         return f"its {wrong[0]} does not fit the {n} points and {d} columns"
-    numbers = [
-        X,
-        given.direction,
-        given.ridge,
-        given.lam,
-        given.weights,
-        given.diagonal,
-        given.C,
-    ]
+    numbers = [X, given.direction, given.ridge, given.lam, given.weights, given.diagonal, given.C]
     numbers += [each.multipliers for each in given.cliques]
     if not all(np.all(np.isfinite(each)) for each in numbers):
         return "some of its numbers, or of the table, are not finite"
@@ -226,15 +218,10 @@ def reason_to_refuse(X: Array, given: CutCertificate) -> str:
         if not (np.all(np.abs(each.signs) == 1) and np.all(each.multipliers >= 0.0)):
             return "a sign is not -1 or +1, or a multiplier is negative"
         ordered = np.sort(each.points, axis=1)
-        if (
-            each.points.dtype.kind != "i"
-            or np.any(ordered[:, 1:] == ordered[:, :-1])
-            or np.any((ordered < 0) | (ordered >= m))
-        ):
+        different = np.all(ordered[:, 1:] > ordered[:, :-1])
+        if not (each.points.dtype.kind == "i" and different and np.all((ordered >= 0) & (ordered < m))):
             return "an inequality has a chunklet twice, or one that does not exist"
-    problem = LabelProblem(
-        X, given.nu, given.ridge, given.lam, given.weights, given.membership, given.sign, given.columns
-    )
+    problem = given.problem(X)
     C, half_width = given.C, np.sqrt(np.outer(given.lam, given.lam)) * (1.0 - 8 * UNIT_ROUNDOFF)
     if C.size and (C.shape != (d, d) or not np.array_equal(C, C.T) or np.any(np.abs(C) > half_width)):
         return "C is not symmetric, or |C_jk| exceeds c_j c_k"

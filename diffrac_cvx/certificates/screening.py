@@ -22,13 +22,15 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.points import Indexer
+from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import block_norms
 from diffrac_cvx.problem.result import Labels
 
+Floats = npt.NDArray[np.floating[Any]]
+Array32 = npt.NDArray[np.float32]
 Distance = Callable[[Indexer, Indexer], Array]  # at most, of G_jk to its optimum, over c_j c_k
 COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
 MAX_PRODUCTS = 5_000_000  # at a time
@@ -54,41 +56,71 @@ class TooManyPairsError(Exception):
 def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.inf) -> Pairs:
     """Return the pairs in different blocks that may violate |G_jk| <= t c_j c_k, G = M - t A + K'K; O(n m^2).
 
-    The columns are divided by c_j first, so that all bounds are equal.  TooManyPairsError is raised at more than
-    `max_pairs`.  With such a limit, single precision is used if its rounding is small compared with the bound, from
-    which it is subtracted: the excess is that of a multiplier too.
+    TooManyPairsError is raised at more than `max_pairs`.  With such a limit, single precision is used if its rounding
+    is small compared with the bound, from which it is subtracted: the excess is that of a multiplier too.
     """
-    c, known = remainder.problem.c, remainder.known_signs
-    products, rounding, order = scaled_columns(remainder, max_pairs < np.inf)
+    c, known, parts, n_found = remainder.problem.c, remainder.known_signs, [NO_PAIRS], 0
+    product, rounding = single_precision(remainder) if max_pairs < np.inf else (None, 0.0)
     # F_j'F_k <= |F_j| |F_k|: a bound on the error of G_jk over c_j c_k for each column and the largest of a block.
-    sizes, parts, n_found = (np.sqrt(remainder.errors) / c)[order], [NO_PAIRS], 0
-    for block, remaining in column_blocks(len(order)):
+    sizes = np.sqrt(remainder.errors) / c
+    for block, remaining in column_blocks(len(c)):
         check_deadline()
-        G, first, second = products(block, remaining), order[block], order[remaining]
+        G: Floats = (
+            remainder.gram(block, remaining) / np.outer(c[block], c[remaining])
+            if product is None
+            else product(block, remaining)
+        )
         count_work(6.0 * (len(remainder.gram_weights) + len(remainder.K)) * G.size)
         np.fill_diagonal(G, 0.0)
-        size = np.abs(G) if known is None else np.where(np.outer(known[first], known[second]), G, np.abs(G))
+        size = sides(G, None if known is None else np.outer(known[block], known[remaining]))
         least = remainder.t * INSIDE - sizes[block].max() * sizes[remaining] - rounding
         # If c_j c_k is too small to divide by, G_jk / (c_j c_k) may be NaN: such a pair counts as violated.
         if float(size.max(initial=0.0)) <= least.min():
             continue
-        rows, columns = np.nonzero(
-            ~(size <= (least - 4.0 * np.finfo(size.dtype).eps * np.abs(least)).astype(size.dtype))
-        )
-        apart = (columns > rows) & (labels[first[rows]] != labels[second[columns]])
-        rows, columns = rows[apart], columns[apart]
-        j, k, n_found = first[rows], second[columns], n_found + len(rows)
+        least = (least - 4.0 * np.finfo(size.dtype).eps * np.abs(least)).astype(size.dtype)
+        rows, columns = np.nonzero(~(size <= least))
+        j, k = block.start + rows, remaining.start + columns
+        apart = np.flatnonzero((j < k) & (labels[j] != labels[k]))
+        j, k, n_found = j[apart], k[apart], n_found + len(apart)
         if n_found > max_pairs:
             raise TooManyPairsError
-        found = G[rows, columns].astype(np.float64) * (c[j] * c[k])
-        found = found if are_finite(found) else remainder.gram(first, second)[rows, columns]
-        bound = remainder.bounds(j, k) - rounding * (c[j] * c[k])
-        parts.append(Pairs(np.minimum(j, k), np.maximum(j, k), found, bound))
-    selected = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
-    size = np.abs(selected.G)
-    if known is not None:  # C has no lower side
-        size = np.where(known[selected.j] & known[selected.k], selected.G, size)
-    return selected.take(np.flatnonzero(~(size <= selected.bound)))
+        found = G[rows, columns][apart].astype(np.float64) * (c[j] * c[k])
+        found = found if are_finite(found) else remainder.gram(block, remaining)[rows, columns][apart]
+        pairs = Pairs(j, k, found, remainder.bounds(j, k) - rounding * (c[j] * c[k]))
+        size = sides(pairs.G, None if known is None else known[j] & known[k])
+        parts.append(pairs.take(np.flatnonzero(~(size <= pairs.bound))))
+    return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
+
+
+def single_precision(remainder: Remainder) -> tuple[Callable[[slice, slice], Array32] | None, float]:
+    """Return the products G_jk / (c_j c_k) of two ranges of columns in single precision, and a bound on their error.
+
+    None if it is not accurate enough, nor faster.  |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms
+    themselves are rounded.
+    """
+    c, K, weights = remainder.problem.c, remainder.K, np.abs(remainder.gram_weights)
+    squares = remainder.problem.rows.squares().weighted_row_sum(weights) + np.sum(K**2, axis=0)
+    size = float(np.max(squares / c**2, initial=0.0))
+    rounding = 1.1 * (len(weights) + len(K) + 4) * float(np.finfo(np.float32).eps) * size
+    is_accurate = len(c) >= SINGLE_PRECISION_SIZE and rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t
+    X = remainder.problem.rows.in_single_precision(1.0 / c) if is_accurate else None
+    if X is None:
+        return None, 0.0
+    w, scaled_K = remainder.gram_weights.astype(np.float32)[:, None], (K / c).astype(np.float32)
+    in_K = np.asarray(K.any(axis=0))  # most columns of K are often 0
+
+    def product(block: slice, remaining: slice) -> Array32:
+        G = np.asarray((X[:, block] * w).T @ X[:, remaining], dtype=np.float32)
+        j, k = np.flatnonzero(in_K[block]), np.flatnonzero(in_K[remaining])
+        G[np.ix_(j, k)] += scaled_K[:, block][:, j].T @ scaled_K[:, remaining][:, k]
+        return G
+
+    return product, rounding
+
+
+def sides(G: Floats, known: Mask | None) -> Floats:
+    """Return |G_jk|, or G_jk where both signs are known and C_jk has no lower bound: what has to be inside the box."""
+    return np.abs(G) if known is None else np.where(known, G, np.abs(G))
 
 
 def column_blocks(m: int) -> Iterator[tuple[slice, slice]]:
@@ -98,49 +130,11 @@ def column_blocks(m: int) -> Iterator[tuple[slice, slice]]:
         yield slice(start, min(start + step, m)), slice(start, m)
 
 
-def scaled_columns(
-    remainder: Remainder, single: bool
-) -> tuple[Callable[[slice, slice], npt.NDArray[np.floating[Any]]], float, IntegerArray]:
-    """Return the products G_jk / (c_j c_k) of two ranges of columns, a bound on their error, and the columns' order.
-
-    They are in single precision if that is allowed, accurate enough, and faster.  Columns with K = 0 then come first:
-    their products with the others need X alone.
-    """
-    X, c, K, scaled = remainder.problem.rows, remainder.problem.c, remainder.K, None
-    if single and len(c) >= SINGLE_PRECISION_SIZE:
-        rounding = single_precision_error(remainder)
-        scaled = X.in_single_precision(1.0 / c) if rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t else None
-    if scaled is None:
-        return lambda first, rest: remainder.gram(first, rest) / np.outer(c[first], c[rest]), 0.0, np.arange(len(c))
-    in_K = K.any(axis=0)
-    order, simple = np.argsort(in_K, kind="stable"), len(c) - int(in_K.sum())
-    right = np.vstack([scaled, (K / c).astype(np.float32)])
-    right = right[:, order] if 0 < simple < len(c) else right
-    weights = np.append(remainder.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]
-
-    def products(first: slice, others: slice) -> npt.NDArray[np.float32]:
-        rows = slice(len(X) if first.stop <= simple else None)
-        return np.asarray((right[rows, first] * weights[rows]).T @ right[rows, others])
-
-    return products, rounding, order
-
-
-def single_precision_error(remainder: Remainder) -> float:
-    """Return a bound on the single-precision error of G_jk / (c_j c_k).
-
-    |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
-    """
-    weights, K = np.abs(remainder.gram_weights), remainder.K
-    squares = remainder.problem.rows.squares().weighted_row_sum(weights) + np.sum(K**2, axis=0)
-    size = float(np.max(squares / remainder.problem.c**2, initial=0.0))
-    return 1.1 * (len(weights) + len(K) + 4) * float(np.finfo(np.float32).eps) * size
-
-
 # Components
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
-def screen_components(problem: DirectionProblem, q: Array, gap: float, rtol: float | None = None) -> Labels:
+def screen_components(problem: DirectionProblem, q: Array, gap: float) -> Labels:
     """Return the component of each penalised coordinate, numbered from 0 by first coordinate, from a point's q and gap.
 
     All are in one component if the others cannot be eliminated, as far from an optimum, or if a row has nearly no
@@ -149,44 +143,37 @@ def screen_components(problem: DirectionProblem, q: Array, gap: float, rtol: flo
     mask, one = ~problem.zero_rows, np.zeros(int(np.count_nonzero(problem.c)), dtype=np.int64)
     u, w = gap_safe_weights(q, gap)
     underflows = float(np.max(u[mask], initial=0.0)) > 1e40  # fourth powers of the entries of such a row
-    if rtol is None and (problem.X.max_summed or underflows):
-        return one
-    if np.any(problem.pair_penalty.reference_weights > problem.c):  # coordinates with c = 0 have multipliers too
+    # Coordinates with c = 0 may have multipliers too.
+    if problem.X.max_summed or underflows or np.any(problem.pair_penalty.reference_weights > problem.c):
         return one
     split = block_problem(problem)
     remainder = eliminate(split, np.where(mask, u, 0.0), 1.0, whitened=True)
-    distance = None if remainder is None or rtol is not None else gap_safe_distance(remainder, np.where(mask, w, 0.0))
-    if remainder is None or (distance is None and rtol is None):
+    distance = None if remainder is None else gap_safe_distance(remainder, np.where(mask, w, 0.0))
+    if remainder is None or distance is None:
         return one
     pair_penalty, c = problem.pair_penalty.restrict(split.penalized), split.c
     if not pair_penalty.splits_into_blocks:
-        return number_by_first(screen_groups(remainder, pair_penalty, distance, rtol))
+        return number_by_first(screen_groups(remainder, pair_penalty, distance))
     labels, known = np.arange(len(c)), remainder.known_signs
     for block, remaining in column_blocks(len(c)):
         check_deadline()
         G = remainder.gram(block, remaining) / np.outer(c[block], c[remaining])
         np.fill_diagonal(G, 0.0)
-        size = np.abs(G) if known is None else np.where(np.outer(known[block], known[remaining]), G, np.abs(G))
-        size += rtol or 0.0 if distance is None else distance(block, remaining) + remainder.entry_error
-        j, k = np.nonzero(~(size < 1.0))
+        size = sides(G, None if known is None else np.outer(known[block], known[remaining]))
+        j, k = np.nonzero(~(size + (distance(block, remaining) + remainder.entry_error) < 1.0))
         labels = join_labels(labels, block.start + j, remaining.start + k)
     return number_by_first(labels)
 
 
-def screen_groups(
-    remainder: Remainder, pair_penalty: PairPenalty, distance: Distance | None, rtol: float | None
-) -> Labels:
-    """Return the component of each penalised coordinate, connecting groups by the distance or by rtol."""
+def screen_groups(remainder: Remainder, pair_penalty: PairPenalty, distance: Distance) -> Labels:
+    """Return the component of each penalised coordinate, connecting groups by the distance."""
     m, c, groups = len(remainder.problem.c), remainder.problem.c, pair_penalty.groups
     require_memory(4 * 8.0 * m**2, f"the components of {m} features in groups", "use fewer features")
     weights, everything = np.array([c[group[0]] for group in groups]), slice(None)
+    radii = (distance(everything, everything) + remainder.entry_error) * np.outer(c, c)
     norms = pair_penalty.dual_norms(remainder.gram(everything, everything))
-    if distance is not None:
-        radii = (distance(everything, everything) + remainder.entry_error) * np.outer(c, c)
-        norms = (norms + block_norms(radii, groups)) * (1.0 + sum_error(m + 10))
-        joined = ~(norms < np.outer(weights, weights) * (1.0 - sum_error(16)))
-    else:
-        joined = norms >= (1.0 - (rtol or 0.0)) * np.outer(weights, weights)
+    norms = (norms + block_norms(radii, groups)) * (1.0 + sum_error(m + 10))
+    joined = ~(norms < np.outer(weights, weights) * (1.0 - sum_error(16)))
     found = np.empty(m, dtype=np.int64)
     for label, group in zip(connected_components(joined, directed=False)[1], groups, strict=True):
         found[group] = label

@@ -159,14 +159,16 @@ def best_combination(M: Array, C: Array) -> tuple[float, float, float]:
     return t, weight, max(1.0 + weight * float(lowest), MIN_SHIFTED_EIGENVALUE)
 
 
-def best_combination_by_rows(rows: Array, B: Array, C: Array) -> tuple[float, float]:
-    """Return the least t with rows'rows <= t (B + weight C), and its weight; rounding is not included."""
+def best_combination_of(M: Array, B: Array, C: Array, *, by_rows: bool = False) -> tuple[float, float]:
+    """Return the least t with M <= t (B + weight C), and its weight; M'M instead of M ``by_rows``; without rounding."""
 
     def ratio(L: Array) -> float:
-        K = solve_lower(L, rows.T)
-        return top_eigenvalue(times(K.T, K) if len(rows) < len(L) else times(K, K.T))
+        K = solve_lower(L, M.T)
+        if by_rows:
+            return top_eigenvalue(times(K.T, K) if len(M) < len(L) else times(K, K.T))
+        return top_eigenvalue(symmetric(solve_lower(L, K.T)))
 
-    return least_ratio(ratio, B, C) if are_finite(rows, B, C) else (np.inf, 1.0)
+    return least_ratio(ratio, B, C) if are_finite(M, B, C) else (np.inf, 1.0)
 
 
 def least_ratio(

@@ -22,7 +22,7 @@ from diffrac_cvx.certificates.proof import (
 )
 from diffrac_cvx.certificates.screening import TooManyPairsError, Verdict, screen_pairs
 from diffrac_cvx.certificates.search import (
-    best_combination_by_rows,
+    best_combination_of,
     improved_multipliers,
     min_ratio,
     row_weights,
@@ -54,7 +54,7 @@ def best_dual(
     """
     u, inverse_mean = row_weights(problem, point.q)
     rows, B = restricted.X.array() * (u / len(u))[:, None] ** 0.5, restricted.A + np.diag(restricted.c**2)
-    found = [(*best_combination_by_rows(rows, B, C), C) for C in candidates(restricted.X.weighted_gram(u))]
+    found = [(*best_combination_of(rows, B, C, by_rows=True), C) for C in candidates(restricted.X.weighted_gram(u))]
     t, weight, C = min(found, key=lambda one: one[0])
     return 1.0 - t * inverse_mean, u, weight * C
 

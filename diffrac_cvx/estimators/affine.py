@@ -39,8 +39,8 @@ from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import explained_variance
 from diffrac_cvx.solvers import solve
+from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 from diffrac_cvx.solvers.factored.sampling import many_rows
-from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
 
 VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
 CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)

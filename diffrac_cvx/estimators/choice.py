@@ -22,7 +22,7 @@ from diffrac_cvx.rounding.diagnostics import find_diagnostics, points_needed
 from diffrac_cvx.rounding.directions import oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
 from diffrac_cvx.solvers import low_rank
-from diffrac_cvx.solvers.stopping import WIDE_TABLE_RTOL
+from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 
 RowIndices = npt.NDArray[np.intp]
 PartitionLabels = npt.NDArray[np.int64]

@@ -65,7 +65,7 @@ def v_space(
     nu : float
         Weight of the imbalance penalty, in [0, 1]; default 1.  Change it later with ``at(nu=...)``.
     penalty : Penalty
-        Ridge weights a and l1 weights c; none by default.  Scale Gamma later with ``at(penalty_scale=...)``.
+        Ridge weights a and l1 weights c; none by default.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
     sample_weight : (n,) array, optional
@@ -92,10 +92,10 @@ def v_space(
     objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
 
     def instance() -> Instance:
-        return make_instance(X, value_of(terms.nu), penalty.times(value_of(terms.scale)), sample_weight, constraints)
+        return make_instance(X, value_of(terms.nu), penalty, sample_weight, constraints)
 
     def read() -> Solution:
-        rounding_bound, problem = pose(points, terms.nu, penalty, terms.scale)
+        rounding_bound, problem = pose(points, terms.nu, penalty)
         values = terms.roots.dual_value  # N times these multipliers of roots_i <= sqrt(q_i) is the solver's u
         u = None if values is None else np.abs(np.ravel(values[0])) * np.size(values[0])
         dual = solver_dual(problem, coordinates, terms.l1_constraints, u)
@@ -112,8 +112,7 @@ def v_space(
 
     problem = cp.Problem(cp.Minimize(objective), [terms.roots, *terms.l1_constraints])
     size = direction_size(coordinates)._replace(points=len(X_all))
-    parameters = {"nu": terms.nu, "penalty_scale": terms.scale}
-    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, parameters, shortcut=shortcut)
+    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, {"nu": terms.nu}, shortcut=shortcut)
 
 
 def v_space_normalized(
@@ -150,7 +149,7 @@ def v_space_normalized(
     terms = direction_terms(coordinates, nu)
 
     def read() -> Solution:
-        _, problem = pose(points, terms.nu, penalty, terms.scale)
+        problem = direction_problem(points, value_of(terms.nu), penalty)
         U = problem.coordinates.transform_matrix(user_matrix(terms, coordinates.L))
         U = dense(problem.pair_penalty.make_feasible(U)) if problem.has_l1 else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
@@ -168,7 +167,7 @@ def v_space_normalized(
 
     constraining = [terms.roots, *terms.l1_constraints, terms.quadratic == 1]
     problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), constraining)
-    size, parameters = direction_size(coordinates), {"nu": terms.nu, "penalty_scale": terms.scale}
+    size, parameters = direction_size(coordinates), {"nu": terms.nu}
     trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
     return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)
 
@@ -202,23 +201,22 @@ def lifted(
     require_memory(10 * 8.0 * (n + d) ** 2, f"lifted with n = {n}, d = {d}", LABEL_SPACE_ALTERNATIVE)
     coordinates = scaled_coordinates(points, penalty)
     (N, D), ones = coordinates.rows.shape, coordinates.ones
-    weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
+    weight = parameter("nu", nu)
     block = cp.Variable((N + D, N + D), PSD=True, name="YPV")
     Y, P, V = block[:N, :N], block[:N, N:], block[N:, N:]
     sizes = points.chunklets.sums(np.ones(n))
     imbalance = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / N**2
     fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
     quadratic = cp.sum(cp.multiply(coordinates.square, V))
-    ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
-    l1, l1_constraints = coordinates.l1_term(cp, V, scale)
-    objective = fit + quadratic + weight * imbalance + ridge + l1
+    l1, l1_constraints = coordinates.l1_term(cp, V)
+    objective = fit + quadratic + weight * imbalance + l1
     unit = cp.diag(Y) == 1
 
     def instance() -> Instance:
-        return make_instance(X, value_of(weight), penalty.times(value_of(scale)), constraints=constraints)
+        return make_instance(X, value_of(weight), penalty, constraints=constraints)
 
     def read() -> Solution:
-        (rounding_bound, problem), mu = pose(points, weight, penalty, scale), diagonal_multiplier(unit)
+        (rounding_bound, problem), mu = pose(points, weight, penalty), diagonal_multiplier(unit)
         # Eliminating Y from the dual gives the V-space certificate with these weights u of the rows.
         u = None if mu is None else inverse_or_one(N * sizes / n - N * mu)
         dual = solver_dual(problem, coordinates, l1_constraints, u)
@@ -234,12 +232,11 @@ def lifted(
 
     problem = cp.Problem(cp.Minimize(objective), [unit, *l1_constraints])
     size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
-    parameters = {"nu": weight, "penalty_scale": scale}
-    return Relaxation("lifted", "Eq. (11)", problem, read, size, parameters, shortcut=shortcut)
+    return Relaxation("lifted", "Eq. (11)", problem, read, size, {"nu": weight}, shortcut=shortcut)
 
 
 class Coordinates(NamedTuple):
-    """Solver coordinates, V = L V_s L', with the rows, ridge matrix and l1 penalty in these coordinates.
+    """Solver coordinates, V = L V_s L', with the rows, the matrix A and the l1 penalty in these coordinates.
 
     Linked points form one row, their signed sum.  The rows, (N, D), and their entries of the offset column, (N,), are
     multiplied by N times the normalised weights of the points, so that g(V) is an unweighted mean.
@@ -248,13 +245,12 @@ class Coordinates(NamedTuple):
     L: Array
     rows: Array
     ones: Array
-    square: Array  # mean of x_i x_i', (D, D)
-    ridge: Array
+    square: Array  # A: the mean of x_i x_i' and the ridge, (D, D)
     pair_penalty: PairPenalty | None  # None if the coordinates are whitened
 
-    def l1_term(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
-        """Return scale times the pair penalty, such as sum_ij c_i c_j |V_ij|, with its constraints; 0 without one."""
-        return (cp.Constant(0.0), []) if self.pair_penalty is None else self.pair_penalty.expression(cp, V, scale)
+    def l1_term(self, cp: Any, V: Any) -> tuple[Any, list[Any]]:
+        """Return the pair penalty, such as sum_ij c_i c_j |V_ij|, with its constraints; 0 without one."""
+        return (cp.Constant(0.0), []) if self.pair_penalty is None else self.pair_penalty.expression(cp, V)
 
 
 class Terms(NamedTuple):
@@ -267,7 +263,6 @@ class Terms(NamedTuple):
     l1_constraints: list[cp.Constraint]
     roots: cp.PowCone3D
     nu: cp.Parameter
-    scale: cp.Parameter
 
 
 def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
@@ -282,9 +277,10 @@ def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
         L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale)[0]
         L = L if L.shape[1] else np.zeros((d, 1))
     rows = points.in_basis(L).with_offset().problem_rows().array()
-    square = (X @ L).T @ (X @ L) / n
-    ridge, pair_penalty = L.T @ (a[:, None] ** 2 * L), None if pairs.is_zero else pairs.with_weights(pairs.c * scale)
-    return Coordinates(L, rows[:, :-1], rows[:, -1], square, ridge, pair_penalty)
+    square = (X @ L).T @ (X @ L) / n + L.T @ (a[:, None] ** 2 * L)
+    return Coordinates(
+        L, rows[:, :-1], rows[:, -1], square, None if pairs.is_zero else pairs.with_weights(pairs.c * scale)
+    )
 
 
 def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
@@ -296,7 +292,7 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     from cvxpy.expressions.constants.callback_param import CallbackParam
 
     (N, D), X, ones = coordinates.rows.shape, coordinates.rows, coordinates.ones
-    weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
+    weight = parameter("nu", nu)
     root = CallbackParam(partial(sqrt_one_minus_nu, weight), nonneg=True)
     V = cp.Variable((D + 1, D + 1), PSD=True, name="V")
     W, cross, offset = V[:D, :D], V[:D, D], V[D, D]
@@ -305,10 +301,8 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     sqrt_forms = cp.Variable(N, name="roots")
     roots = cp.PowCone3D(quadratic_forms, np.ones(N), sqrt_forms, 0.5)  # its multiplier gives u of the certificate
     mean_sqrt = cp.sum(sqrt_forms) / N
-    square = cp.sum(cp.multiply(coordinates.square, W))
-    quadratic = square + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
-    l1 = coordinates.l1_term(cp, W, scale)
-    return Terms(V, mean_sqrt, quadratic, *l1, roots=roots, nu=weight, scale=scale)
+    quadratic = cp.sum(cp.multiply(coordinates.square, W)) + offset
+    return Terms(V, mean_sqrt, quadratic, *coordinates.l1_term(cp, W), roots=roots, nu=weight)
 
 
 def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
@@ -332,12 +326,8 @@ def solver_dual(
     return DualPoint(u, C)
 
 
-def pose(
-    points: Points, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter
-) -> tuple[RoundingBound, DirectionProblem]:
-    """Return problem (15) at the current parameter values, and the label problem that its lower bound also bounds."""
-    penalty = penalty.times(value_of(scale))
-    points = without_collinear(points, penalty)  # at a scale of 0 nothing is penalised
+def pose(points: Points, nu: cp.Parameter, penalty: Penalty) -> tuple[RoundingBound, DirectionProblem]:
+    """Return problem (15) at the current nu, and the label problem that its lower bound also bounds."""
     return RoundingBound(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty)
 
 

@@ -2,11 +2,10 @@
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.solvers.driver import solve_by_iterates
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart, solve_by_iterates
 from diffrac_cvx.solvers.factored.solver import low_rank
 from diffrac_cvx.solvers.reference import solve
 from diffrac_cvx.solvers.smoothed_dual import fista
-from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
 
 __all__ = [
     "DirectionProblem",

@@ -1,24 +1,31 @@
-"""Common driver of the fast solvers: run the strategies, certify the iterates, and stop on the certified gap."""
+"""Common driver of the fast solvers: run the strategies, certify the iterates, and stop on the certified gap.
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+Strategies race: each gets slices of work in turn, and the one with the smallest gap the largest.  Work is counted,
+never timed, so that the same call gives the same result on every machine unless a limit stops it.
+"""
+
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import UNPENALIZED, labels_by_zeros, number_by_first
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
+from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
 from diffrac_cvx.certificates.screening import screen_components
-from diffrac_cvx.errors import ClusterConnectionError, DataError
-from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, time_limited
+from diffrac_cvx.errors import ClusterConnectionError, DataError, ParameterError
+from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval
+from diffrac_cvx.machine.work import work_done
+from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns
-from diffrac_cvx.points.factors import as_sparse, is_sparse, squared_norm
+from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
@@ -36,7 +43,122 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.problem.gradient import Instance, make_instance
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Components, Progress, Result, Status
-from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+
+Callback = Callable[[Progress], object]
+CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback while an iterate of large data is computed
+WIDE_TABLE_RTOL = 0.1  # certified relative gap; enough for the labels if d > n and the penalty has an l1 term
+MIN_SLICE, MAX_SLICE = 3e8, 8e9  # operations of the first slice
+
+
+class Iterate(NamedTuple):
+    """Candidate solution proposed by a solver.
+
+    Attributes
+    ----------
+    U : (D, r) array
+        Factor of V = UU', in the coordinates of the problem, at any scale.
+    n_iter : int
+        Iterations so far.
+    dual : DualPoint
+        Multipliers of the solver, if it has any; they tighten the bounds.
+    point : PrimalPoint, optional
+        ``problem.rescale(U)``, if the solver has computed it.
+    bounds : Bracket, optional
+        Certified bounds, if the solver has computed them; otherwise ``certify(problem, point, dual)``.
+    """
+
+    U: Factor
+    n_iter: int
+    dual: DualPoint = NO_DUAL
+    point: PrimalPoint | None = None
+    bounds: Bracket | None = None
+
+
+Steps = Generator[Iterate | float, Iterate | None, None]  # iterates, and pauses: see `Strategy`
+
+
+class WarmStart(NamedTuple):
+    """Warm start in the problem's coordinates: optimally scaled factor and multiplier, or None for both."""
+
+    U: Factor | None = None
+    C: Factor | None = None
+    point: PrimalPoint | None = None  # the factor with its value, if computed
+
+    @property
+    def as_dense(self) -> tuple[Array | None, Array | None]:
+        return None if self.U is None else dense(self.U), None if self.C is None else dense(self.C)
+
+
+class Stopping:
+    """Stopping rule: absolute and relative tolerances on the certified gap, limits, and the user's callback.
+
+    It holds the timer, the last progress reported, and the status that ends the solver.  The callback is called only
+    in the thread that created the rule.
+
+    Raises
+    ------
+    ParameterError
+        If tol, max_iter or time_limit is not positive, or rtol not in [0, 1].
+    """
+
+    def __init__(
+        self,
+        tol: float,
+        max_iter: int,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        *,
+        rtol: float = 0.0,
+    ) -> None:
+        self.tol, self.rtol = positive(tol, "tol"), in_unit_interval(rtol, "rtol")
+        self.max_iter = positive_int(max_iter, "max_iter")
+        self.timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
+        self.callback, self.thread = callback, threading.get_ident()
+        self.last_callback = 0.0  # time of the last callback
+        self.progress = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
+        self.calls_periodically = False  # whether the callback is also called while an iterate is computed
+        self.status: Status | None = None
+        self.count_rows: Callable[[], int] = int  # rows read so far
+
+    def is_met(self, lower: float, upper: float) -> bool:
+        return upper - lower <= max(self.tol, self.rtol * upper)
+
+    @property
+    def deadline(self) -> Deadline:
+        """Deadline that the computations of the solver check."""
+        return Deadline(lambda: self.timer.remaining, self.check_deadline, lambda: self.abort(Status.TIME_LIMIT))
+
+    def abort(self, status: Status) -> None:
+        """Raise EarlyExitError now and at every later check of the deadline."""
+        self.status = status
+        raise EarlyExitError(status)
+
+    def check_deadline(self) -> None:
+        """Raise EarlyExitError if the solver has to stop; call the user's callback if it is due."""
+        if self.status is not None:
+            raise EarlyExitError(self.status)
+        if self.timer.is_over:
+            self.abort(Status.TIME_LIMIT)
+        if not self.calls_periodically or self.callback is None or threading.get_ident() != self.thread:
+            return
+        if self.timer.elapsed - self.last_callback >= CALLBACK_INTERVAL:
+            line = self.progress._replace(seconds=self.timer.elapsed)
+            stop = self.callback(line.with_counts(self.count_rows(), self.progress.n_excluded))
+            self.last_callback = self.timer.elapsed
+            if stop:
+                self.abort(Status.STOPPED)
+
+    def stop_reason(self, progress: Progress) -> Status | None:
+        """Return the status with which to stop now, or None to continue."""
+        stop = bool(self.callback(progress)) if self.callback else False
+        self.progress, self.last_callback = progress, self.timer.elapsed
+        if self.is_met(progress.lower, progress.upper):
+            return Status.OPTIMAL
+        if stop:
+            return Status.STOPPED
+        if progress.iteration >= self.max_iter:
+            return Status.MAX_ITER
+        return Status.TIME_LIMIT if progress.seconds >= self.timer.limit else None
 
 
 def solve_by_iterates(
@@ -274,3 +396,114 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
         return WarmStart()
     C = problem.transform_multiplier(start) if isinstance(start, Result) else None
     return WarmStart(point.U, C if C is None or is_sparse(C) else problem.pair_penalty.project_safe(C), point)
+
+
+# The race
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to solve (15).
+
+    Attributes
+    ----------
+    iterates : callable
+        Generator of iterates with certified bounds.  At its start, and wherever it may be paused, it yields a number
+        instead: the operations of its next step, if they are many, for it continues only when it may use so many; else
+        0.0.  It is sent the last iterate of a strategy that has ended, if any, from which it may start.
+    applies : callable
+        Whether the strategy can solve a problem from a warm start.
+    """
+
+    iterates: Callable[[DirectionProblem, WarmStart, Stopping], Steps]
+    applies: Callable[[DirectionProblem, WarmStart], bool] = lambda _problem, _start: True
+
+
+class Runner:
+    """A strategy in a race: its iterates, the operations that it may use and has used, and what it has certified."""
+
+    def __init__(self, points: Steps) -> None:
+        self.points = points
+        self.last: Iterate | None = None
+        self.allowed, self.used, self.next_operations = 0.0, 0.0, 0.0  # the last: of the next step, if they are many
+        self.slices, self.n_iter = 0, 0
+        self.lower, self.upper = 0.0, 1.0
+
+    @property
+    def gap(self) -> float:
+        """Gap of the strategy's own bounds."""
+        return self.upper - self.lower
+
+    @property
+    def may_continue(self) -> bool:
+        """Whether the slices of the strategy suffice for its next step."""
+        return self.used + max(self.next_operations, 1.0) <= self.allowed
+
+    def advance(self, ended: Iterate | None = None) -> Iterate | None:
+        """Return the next iterate, or None at a pause; the operations up to there are counted."""
+        before = work_done()
+        try:
+            found = self.points.send(ended)
+        finally:
+            self.used += work_done() - before
+        self.next_operations = found if isinstance(found, float) else 0.0
+        if isinstance(found, float):
+            return None
+        self.last, self.n_iter = found, found.n_iter
+        if found.bounds is not None:
+            self.lower, self.upper = max(self.lower, found.bounds.lower), min(self.upper, found.bounds.upper)
+        return found
+
+
+def race(
+    strategies: Sequence[Strategy], problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
+) -> Iterator[Iterate]:
+    """Yield the iterates of all strategies that apply, in slices of work that double from round to round.
+
+    1. Before any strategy has a lower bound, each gets a whole slice, in the given order.
+    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, the others get an eighth.  If
+       it has ended, those that have not started get a whole slice.
+    3. A strategy ends after two slices with three times the gap of the leader.  The last one runs without a limit.
+
+    The first slice is the longest first step of a strategy, but neither below a least nor above a largest number.
+    The iterations of all strategies are counted together.  The bounds of one hold for all.
+    """
+    applicable = [one for one in strategies if one.applies(problem, warm_start)]
+    if not applicable:
+        raise ParameterError("No strategy applies to this problem. Add one that does, or change the penalty.")
+    runners = [Runner(one.iterates(problem, warm_start, stopping)) for one in applicable]
+    for one in runners:
+        one.advance()
+    longest = max(one.next_operations for one in runners)
+    racing, leader, size = list(runners), None, min(max(MIN_SLICE, longest), MAX_SLICE)
+    failure: Exception | None = None
+    ended: Iterate | None = None
+    while racing:
+        for one in sorted(racing, key=lambda other: other is not leader):
+            succeeds = leader not in racing and one.used == 0.0  # the leader has ended: one that waits may follow it
+            one.allowed += size if leader is None or one is leader or succeeds else size / 8
+            one.slices += one.may_continue
+            while one.may_continue or racing == [one]:
+                try:
+                    found = one.advance(ended)
+                except StopIteration:
+                    ended = one.last
+                    racing.remove(one)
+                    break
+                except (ArithmeticError, ValueError, EarlyExitError) as error:
+                    is_late = isinstance(error, EarlyExitError) and error.status is not Status.OUT_OF_MEMORY
+                    if is_late or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
+                        raise  # otherwise one strategy ends: its numbers leave the range, or its matrices do not fit
+                    failure = failure or error
+                    racing.remove(one)
+                    break
+                if found is not None:
+                    yield found._replace(n_iter=min(sum(other.n_iter for other in runners), stopping.max_iter))
+        leader = min((one for one in runners if one.lower > 0.0), key=lambda one: one.gap, default=None)
+        if leader is not None:
+            limit = 3.0 * leader.gap
+            best = min(racing, key=lambda one: one.gap, default=None)  # goes on, also if the leader has ended
+            racing = [one for one in racing if one is best or one.slices < 2 or one.gap <= limit]
+        size *= 2.0
+    if failure is not None:
+        raise failure

@@ -28,8 +28,7 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import INSIDE_BOX, PairPenalty
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.solvers.driver import solve_by_iterates
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.driver import Callback, Iterate, Stopping, WarmStart, solve_by_iterates
 
 EPS_FACTOR = 0.3  # of eps from one stage to the next; also the smoothed gap at the end of a stage, relative to eps
 

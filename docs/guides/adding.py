@@ -221,7 +221,7 @@ assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 # A strategy of low_rank
 # ----------------------
 # ``low_rank`` runs several strategies in turn and gives most of the work to the one with the smallest gap, see
-# ``diffrac_cvx/solvers/race.py``. A strategy is a file with two functions: whether it applies to a problem, and a generator, and
+# ``diffrac_cvx/solvers/driver.py``. A strategy is a file with two functions: whether it applies to a problem, and a generator, and
 # a line in ``STRATEGIES`` of ``diffrac_cvx/solvers/factored/solver.py``. The generator yields an ``Iterate`` with a factor U,
 # a dual point and certified bounds, without which it cannot lead; between them it yields, wherever it may be paused, the operations
 # of its next step. It calls ``check_deadline`` in long loops, counts work outside the package's linear algebra by ``count_work``,

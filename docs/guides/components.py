@@ -207,5 +207,4 @@ assert solution.lower <= diagonal.upper
 
 # %%
 # What is optimal block by block is optimal: ``tests/certificates/test_components.py`` solves random instances by an interior
-# point, with the entries between components fixed at 0 and without. With ``rtol`` `find_components` joins where
-# :math:`|G_{jk}|` is within ``rtol`` of the box at the solution itself: nothing is proved then, and more is separated.
+# point, with the entries between components fixed at 0 and without.

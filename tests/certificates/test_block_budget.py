@@ -1,41 +1,28 @@
-"""Rounding errors of the block certificate against exact rationals, term by term.
-
-In some tests the unit of rounding is coarse, so that each term is large and its worst case is attained in doubles.
-"""
+"""Rounding errors of the block certificate against exact rationals, term by term."""
 
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-import scipy.sparse
 from instances import normal
-from posed import direction_problem, linked_points
-from rationals import badly_centered_column, centered, fractions, lossy_columns
+from posed import direction_problem
+from rationals import badly_centered_column, centered, fractions, gram, lossy_columns
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
-from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import Pairs, eliminate
-from diffrac_cvx.certificates.screening import (
-    gap_safe_distance,
-    gap_safe_weights,
-    scaled_columns,
-    screen_pairs,
-)
+from diffrac_cvx.certificates.screening import gap_safe_distance, gap_safe_weights, screen_pairs, single_precision
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
-from diffrac_cvx.points.sparse import as_sparse_columns
 
-BOTH = np.arange(2)
-ONE = np.zeros(1, dtype=int)
+ONE, EVERY = np.zeros(1, dtype=int), slice(None)
 
 
-def split_of(table, nu=1.0, c=0.3, a=0.0, whitened=None):
+def split_of(table, nu=1.0, c=0.3, whitened=None):
     """The problem with its unpenalised coordinates apart, which are said to be as exact as `whitened`."""
-    X = as_sparse_columns(table, warn=False) if scipy.sparse.issparse(table) else as_data(table, warn=False)
-    split = block_problem(direction_problem(X, nu, dc.Penalty(a, c)))
+    split = block_problem(direction_problem(as_data(table, warn=False), nu, dc.Penalty(c=c)))
     if whitened is not None:
         split.inner.__dict__["whitening_error"] = whitened
     return split
@@ -43,40 +30,6 @@ def split_of(table, nu=1.0, c=0.3, a=0.0, whitened=None):
 
 def uniform(low, high, n, seed=1):
     return np.random.default_rng(seed).uniform(low, high, n)
-
-
-def exact_columns(split, table):
-    """The columns in the problem's units, and the offset's, as fractions: exactly centred; if sparse, S + 1 r'."""
-    if scipy.sparse.issparse(table):
-        return fractions(split.X.S.toarray()) + fractions(split.X.r)
-    problem, X = split.problem, centered(table)
-    if problem.coordinates.has_offset:
-        X = np.column_stack([X, np.full(len(X), Fraction(1))])
-    return X * fractions(problem.coordinates.scale)
-
-
-def exact_pair(split, table, u, t, j, k):
-    """G_jk = mean (u - t) x_j x_k + K_j'K_k for at most one unpenalised coordinate, in rationals."""
-    X, u, t = exact_columns(split, table), fractions(u), Fraction(t)
-
-    def entry(p, q):
-        found = sum((u - t) * X[:, p] * X[:, q]) / len(X)
-        return found - (t * Fraction(split.problem.a[p]) ** 2 if p == q else 0)
-
-    j, k = split.penalized[j], split.penalized[k]
-    return entry(j, k) - sum(entry(j, f) * entry(f, k) / entry(f, f) for f in split.free)
-
-
-def pairs_of(at, m):
-    """G for all pairs of m coordinates."""
-    return at.gram(slice(0, m), slice(0, m))
-
-
-def lossy_tables(n, columns):
-    """Columns whose sums, or whose means, lose as much as they may, and others."""
-    signs = np.array([1.0, -3.0, 1.0])[:columns]
-    badly = np.column_stack([badly_centered_column(n)] * columns) * signs
-    return {"lossy": lossy_columns(n, columns), "badly centred": badly, "gaussian": normal(n, columns)}
 
 
 def aside_in_one_row():
@@ -90,14 +43,24 @@ def aside_in_one_row():
 # Pairs, and where F is eliminated
 
 
+LOSSY = {
+    "sums": lossy_columns(900, 2),
+    "means": np.outer(badly_centered_column(900), [1.0, -3.0]),
+    "neither": normal(900, 2),
+}
+
+
 @pytest.mark.parametrize("nu", [1.0, 0.5])
-@pytest.mark.parametrize("kind", ["lossy", "badly centred", "gaussian"])
+@pytest.mark.parametrize("kind", LOSSY)
 def test_no_pair_is_further_from_the_exact_one_than_its_box_is_narrowed(kind, nu):
-    table = lossy_tables(900, 2)[kind]
-    split, u = split_of(table, nu=nu, c=0.1), uniform(0.2, 0.9, 900) if kind == "gaussian" else np.full(900, 0.5)
-    at = eliminate(split, u, 1.0)
-    off = abs(float(Fraction(float(pairs_of(at, 2)[0, 1])) - exact_pair(split, table, u, 1.0, 0, 1)))
-    assert 0.0 < off / np.prod(split.c) <= at.entry_error <= 1e6 * off / np.prod(split.c)
+    """Columns whose sums, or whose means, lose as much as they may; G_12 at t = 1 with the offset eliminated."""
+    split, u = split_of(LOSSY[kind], nu, 0.1), uniform(0.2, 0.9, 900) if kind == "neither" else np.full(900, 0.5)
+    at, scale = eliminate(split, u, 1.0), fractions(split.problem.coordinates.scale)
+    X = np.column_stack([centered(LOSSY[kind]), np.full((900, len(scale) - 2), Fraction(1))]) * scale
+    G = gram(X, fractions(u) - 1)
+    exact = G[0, 1] - sum(G[0, j] * G[j, 1] / (G[j, j] - Fraction(split.problem.a[j]) ** 2) for j in split.free)
+    off = abs(float(Fraction(float(at.gram(EVERY, EVERY)[0, 1])) - exact)) / np.prod(split.c)
+    assert 0.0 < off <= at.entry_error <= 1e6 * off
     assert at.bounds(ONE, ONE + 1)[0] < at.t * np.prod(split.c)
 
 
@@ -148,34 +111,6 @@ def test_a_pair_is_beyond_its_box_where_rounding_may_have_put_it_inside():
         np.testing.assert_allclose(found.excess, beyond * side, atol=1e-12)
 
 
-def test_a_scan_ends_where_more_pairs_are_beyond_their_box_than_are_of_use(monkeypatch):
-    at, labels = eliminate(wide_split(), uniform(0.3, 3.0, 50), 3.0), np.arange(30)
-    found = len(screen_pairs(at, labels).j)
-    monkeypatch.setattr(screening, "COLUMN_BLOCK", 7)
-    assert 10 < len(screen_pairs(at, labels, max_pairs=found).j) == found
-    for most in (found - 1, 0):
-        with pytest.raises(screening.TooManyPairsError):
-            screen_pairs(at, labels, max_pairs=most)
-
-
-@pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
-@pytest.mark.parametrize("columns", [4, 512])
-def test_coordinates_that_the_elimination_leaves_alone_may_come_first(monkeypatch, single, columns):
-    """K is 0 on some columns: in single precision these are multiplied without it, in an order of their own."""
-    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", single)
-    monkeypatch.setattr(screening, "COLUMN_BLOCK", columns)
-    split, rng = wide_split(12), np.random.default_rng(0)
-    at = eliminate(split, rng.uniform(0.5, 1.5, 50), 1.0)
-    K = np.where(rng.uniform(size=12) < 0.5, 0.0, 0.8 * rng.standard_normal((3, 12)))
-    at = replace(at, K=K, F=3e-5 * np.ones((1, 12)) * split.c)
-    G, sides = split.X.gram(at.gram_weights) + K.T @ K, np.outer(split.c, split.c)
-    expected = np.argwhere(np.triu(np.abs(G) > (at.t - 9e-10) * sides, 1))
-    found = screen_pairs(at, np.arange(12), max_pairs=100)
-    assert [list(pair) for pair in sorted(zip(found.j, found.k, strict=True))] == expected.tolist()
-    np.testing.assert_allclose(found.G, G[found.j, found.k], rtol=1e-5 if single == 1 else 1e-12)
-    assert 4 < len(expected) < 66
-
-
 def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_in_rationals():
     """gap mean w x_j^2 x_k^2, the square of it, is not above that of the radius times c_j c_k, and is nearly that."""
     split = split_of(normal(30, 8), c=0.3)
@@ -222,7 +157,7 @@ def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_wher
 
 @pytest.mark.parametrize("entry", [np.nan, np.inf])
 def test_pairs_that_are_no_numbers_are_kept(entry):
-    at = eliminate(wide_split(4), np.full(50, 0.9), 1.0)
+    at = eliminate(split_of(normal(50, 4), c=0.5), np.full(50, 0.9), 1.0)
     at.__dict__["gram_weights"] = np.full(50, entry)
     with np.errstate(invalid="ignore"):
         found = screen_pairs(at, np.arange(4))
@@ -232,24 +167,24 @@ def test_pairs_that_are_no_numbers_are_kept(entry):
 # Single precision
 
 
-def wide_split(m=30, seed=0):
-    """Correlated columns of fifty points, all penalised."""
-    rng = np.random.default_rng(seed)
-    return split_of(rng.standard_normal((50, m)) + 2.0 * rng.standard_normal((50, 1)), c=0.5)
-
-
-def in_single(monkeypatch, split, u, t):
-    """An elimination, its pairs over c_j c_k in double precision, and in the single precision that is used."""
+def in_single(monkeypatch, m, u, t, K=None):
+    """An elimination, its pairs over c_j c_k in double and in single precision, and what the latter are off at most."""
     monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", 1)
-    at, columns = eliminate(split, u, t), slice(0, len(split.c))
-    single = np.abs(scaled_columns(at, True)[0](columns, columns).astype(float))
-    return at, np.abs(pairs_of(at, len(split.c)) / np.outer(split.c, split.c)), single
+    rng = np.random.default_rng(0)
+    split = split_of(rng.standard_normal((50, m)) + 2.0 * rng.standard_normal((50, 1)), c=0.5)
+    at = eliminate(split, u, t)
+    if K is not None:
+        at = replace(at, K=K * split.c)
+        at.__dict__["gram_weights"] = np.zeros(50)
+    product, rounding = single_precision(at)
+    single, columns = product(slice(0, m), slice(0, m)), slice(0, m)
+    return at, np.abs(at.gram(columns, columns) / np.outer(split.c, split.c)), np.abs(single.astype(float)), rounding
 
 
 def test_no_pair_is_lost_by_single_precision(monkeypatch):
     """Each pair at a share of its box that it just exceeds, and its product in single precision does not."""
-    at, G, single = in_single(monkeypatch, wide_split(), uniform(0.3, 3.0, 50), 3.0)
-    assert np.abs(single - G).max() <= scaled_columns(at, True)[1] <= 1e5 * np.abs(single - G).max()
+    at, G, single, rounding = in_single(monkeypatch, 30, uniform(0.3, 3.0, 50), 3.0)
+    assert np.abs(single - G).max() <= rounding <= 1e5 * np.abs(single - G).max()
     lost, c = np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.1), 1))[:40], at.problem.c
     assert len(lost) > 10
     for j, k in lost:
@@ -259,28 +194,6 @@ def test_no_pair_is_lost_by_single_precision(monkeypatch):
 
 
 def test_single_precision_counts_the_products_of_what_is_eliminated(monkeypatch):
-    at, *_ = in_single(monkeypatch, split := wide_split(8), np.full(50, 0.9), 1.0)
-    K = 0.3 * split.c * np.random.default_rng(0).standard_normal((20, 8))
-    at = replace(at, K=K)
-    at.__dict__["gram_weights"] = np.zeros(50)
-    products, rounding, _ = scaled_columns(at, True)
-    off = np.abs(products(slice(0, 8), slice(0, 8)) - (K / split.c).T @ (K / split.c))
-    assert 0.0 < off.max() <= rounding < 0.1
-
-
-# S on a component
-
-
-def test_multipliers_beyond_their_box_are_clipped_block_by_block():
-    split = split_of(normal(20, 3), nu=0.5)
-    (C,) = Blocks(split, np.array([0, 0, 1])).restrict_multiplier(scipy.sparse.csr_array(9.0 * np.ones((4, 4))))
-    np.testing.assert_array_equal(C, split.pair_penalty_of(BOTH).half_width)
-
-
-def test_unpenalized_columns_of_linked_points_are_off_by_their_sums_too():
-    X, constraints = as_data(normal(400, 2)), dc.Constraints(must_link=[(i, i + 1) for i in range(199)])
-    linked, free = (
-        block_problem(direction_problem(linked_points(X, given), 0.5, dc.Penalty(c=0.3)))
-        for given in (constraints, None)
-    )
-    assert linked.inner.whitening_error.data_error >= free.inner.whitening_error.data_error + 0.7 * sum_error(200)
+    K = np.where(np.arange(8) % 3, 0.3 * np.random.default_rng(0).standard_normal((20, 8)), 0.0)
+    _, G, single, rounding = in_single(monkeypatch, 8, np.full(50, 0.9), 1.0, K)
+    assert 0.0 < np.abs(single - G).max() <= rounding < 0.1

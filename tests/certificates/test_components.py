@@ -54,75 +54,45 @@ def restricted_value(X, nu, penalty, zero):
     return oracles.solve_pair_penalty(X, nu, penalty.ridge, groups, weights, known, zero=zero)[0]
 
 
-def hold_to_the_interior_point(X, nu, penalty):
-    """Compare V between components with 0, and the optimum of the block diagonal matrices with the optimum."""
-    best = by_interior_point(dc.v_space(X, nu, penalty))
-    labels = dc.find_components(X, best, nu, penalty)
-    groups = np.arange(len(labels)) if penalty.groups is None else penalty.groups.labels
-    assert all(len(set(labels[groups == g])) == 1 for g in np.unique(groups))
+@cache
+def optimum(make, seed):
+    X, nu, penalty = make(seed)
+    return by_interior_point(dc.v_space(X, nu, penalty))
+
+
+def between_components(best, labels, atol=1e-3):
+    """Check that V vanishes between components, and return where they are."""
     between = (labels[:, None] != labels) & (labels[:, None] >= 0) & (labels >= 0)
     V = best.V[: len(labels), : len(labels)]
     size = np.sqrt(np.outer(np.diag(V), np.diag(V))) + 1e-3 * np.abs(V).max()
-    assert np.all(np.abs(V[between]) <= (1e-3 if penalty.groups is None else 2e-3) * size[between])
-    assert restricted_value(X, nu, penalty, between) == pytest.approx(best.value, abs=1e-5)
-    return labels.max() + 1
+    assert np.all(np.abs(V[between]) <= atol * size[between])
+    return between
 
 
-MADE = pytest.mark.parametrize(("make", "quick"), [(instance, 12), (in_groups, 6)], ids=["columns", "groups"])
-
-
-@MADE
+@pytest.mark.parametrize(("make", "quick"), [(instance, 12), (in_groups, 6)], ids=["columns", "groups"])
 def test_v_vanishes_between_components_and_nothing_is_lost_by_it(make, quick):
-    counts = [hold_to_the_interior_point(*make(seed)) for seed in range(quick)]
+    counts = []
+    for seed in range(quick):
+        (X, nu, penalty), best = make(seed), optimum(make, seed)
+        labels = dc.find_components(X, best, nu, penalty)
+        groups = np.arange(len(labels)) if penalty.groups is None else penalty.groups.labels
+        assert all(len(set(labels[groups == g])) == 1 for g in np.unique(groups))
+        between = between_components(best, labels, 1e-3 if penalty.groups is None else 2e-3)
+        assert restricted_value(X, nu, penalty, between) == pytest.approx(best.value, abs=1e-5)
+        counts.append(labels.max() + 1)
     assert min(counts) <= 2
     assert max(counts) > 1
-
-
-@cache
-def exact_components(seed):
-    X, nu, penalty = instance(seed)
-    return dc.find_components(X, by_interior_point(dc.v_space(X, nu, penalty)), nu, penalty, rtol=1e-5)
 
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-3])
 def test_a_solution_with_a_wide_gap_separates_nothing_that_belongs_together(tol):
     separated = 0
-    for seed in range(8):
-        (X, nu, penalty), exact = instance(seed), exact_components(seed)
+    for seed in range(6):
+        X, nu, penalty = instance(seed)
         for solver in (dc.fista, dc.low_rank):
-            result = solver(X, nu, penalty, tol=tol)
-            found = dc.find_components(X, result, nu, penalty)
-            assert np.all((found[:, None] == found)[exact[:, None] == exact]), seed
-            separated += len(set(found)) - 1
-            assert len(set(dc.find_components(X, result, nu, penalty, rtol=1e-3))) >= len(set(found))
+            labels = dc.find_components(X, solver(X, nu, penalty, tol=tol), nu, penalty)
+            separated += between_components(optimum(instance, seed), labels).any()
     assert separated > 0 or tol > 1e-3  # a loose solution proves little
-
-
-@cache
-def components_of_the_optimum(seed):
-    X, _, penalty = instance(seed)
-    result = dc.low_rank(X, penalty=penalty, tol=1e-9, max_iter=3000)
-    return dc.find_components(X, result, penalty=penalty, rtol=1e-4)
-
-
-@pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-4])
-def test_what_the_solver_says_is_proved_is_so(tol):
-    separated = 0
-    for seed in range(20):
-        X, _, penalty = instance(seed)
-        found = dc.low_rank(X, penalty=penalty, tol=tol).components
-        if found is not None and found.certified is not None:
-            proved, exact = found.certified, components_of_the_optimum(seed)
-            assert np.all((proved[:, None] == proved)[exact[:, None] == exact]), seed
-            separated += proved.max()
-    assert separated > 0 or tol > 1e-3
-
-
-def test_a_strong_penalty_separates_every_feature():
-    X, penalty = dc.datasets.make_planted(60, 12, noise=0.3, rng=0).X, dc.Penalty.l1(60**-0.5)
-    result = dc.low_rank(X, penalty=penalty, tol=1e-7)
-    np.testing.assert_array_equal(dc.find_components(X, result, penalty=penalty), np.arange(12))
-    assert np.abs(result.V - np.diag(np.diag(result.V))).max() <= 1e-3 * np.abs(result.V).max()
 
 
 def components_at(X, nu, penalty):

@@ -85,7 +85,7 @@ def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_f
 def test_known_labels_cost_hardly_more_work_than_none(monkeypatch):
     """Known points are one row of M and many of A, whose negative part makes many pairs exceed their box."""
     monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[-1:])
-    rng, n, d = np.random.default_rng(3), 50, 1000
+    rng, n, d = np.random.default_rng(3), 50, 600
     y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
     X = rng.standard_normal((n, d)) + 0.3 * rng.standard_normal((n, 10)) @ rng.standard_normal((10, d))
     X[:, :20] += 1.3 * y[:, None]

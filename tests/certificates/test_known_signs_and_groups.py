@@ -129,15 +129,3 @@ def test_a_factor_whose_known_signs_fail_gives_no_upper_bound_of_the_normalized_
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(lam=0.1, nonnegative=True))
     assert bracket_normalized(problem, np.array([[1.0], [-1.0]])).upper == np.inf
     assert bracket_normalized(problem, np.array([[1.0], [1.0]])).upper < 1.0
-
-
-def test_a_known_sign_that_the_best_direction_has_costs_nothing():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((40, 3))
-    X -= X.mean(axis=0)
-    y = np.where(X @ [1.0, -2.0, 0.5] > 0.0, 1.0, -1.0)
-    free, known = (dc.Penalty(lam=0.01, ridge=0.01, nonnegative=columns) for columns in (None, [0, 2]))
-    cost = RoundingBound(array_points(X), 1.0, free).objective(y)
-    assert 0.0 < cost < 0.6
-    for sign in (1.0, -1.0):
-        assert RoundingBound(array_points(X), 1.0, known).objective(sign * y) == pytest.approx(cost, rel=1e-12)

@@ -1,6 +1,5 @@
 """Rounding errors of objective values, also of labels, against exact rationals, term by term."""
 
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -45,9 +44,8 @@ from diffrac_cvx.points.floating_point import (
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
 from diffrac_cvx.points.points import add_tuples
 from diffrac_cvx.points.reading import as_rows
-from diffrac_cvx.solvers.stopping import Stopping
+from diffrac_cvx.solvers.driver import Stopping
 from experiments.stress.exact import direction_value
-from experiments.stress.instances import make_instance
 
 NONE = dc.Penalty()
 
@@ -262,16 +260,6 @@ def test_an_imbalance_that_is_met_nearly_is_counted():
 
 # Y1 = 0 and diag Y = 1 leave one Y of three points, Y_ij = -1/2, and with one column (7) is 1/2 at alpha = 0.
 BALANCED = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
-THREE_POINTS = [projection_of(array_points(centered_normal(3, 1, seed=seed))) for seed in range(20)]
-
-
-@pytest.mark.parametrize("off", [1e-5, 1e-7, 3e-8, 1e-9])
-def test_three_balanced_points_cost_one_half_whatever_factor_is_asked(off):
-    directions = np.random.default_rng(0).standard_normal((20, 5, 2))
-    for H, some in zip(THREE_POINTS, directions, strict=True):
-        for direction in some:
-            found = bracket_alpha(H, BALANCED + off * direction, 0.0)
-            assert found.lower <= 0.5 <= found.upper
 
 
 @pytest.mark.parametrize("alpha", [1e-12, 3e-13, 7e-17, 1e-30])
@@ -387,14 +375,6 @@ def test_a_solution_is_optimal_only_where_the_proved_gap_is_within_the_tolerance
     assert said.lower == least
     stopped = dc.Result(**{**given, "status": dc.Status.TIME_LIMIT})
     assert with_proved_value(stopped, X, 1.0, NONE, Stopping(tol, 10)).status is dc.Status.TIME_LIMIT
-
-
-def test_a_v_that_cancels_to_more_than_1_is_replaced_by_zero():
-    """Two points, eight columns, a ridge of 1e-20 and l1 on some: entries of 1e17, which cancel to a value above 2."""
-    X, nu, a, c, w, *_ = make_instance("wide", 557)
-    result = dc.low_rank(X, nu, penalty=dc.Penalty(a, c), sample_weight=w, max_iter=50)
-    value = direction_value(X, nu, a, c, np.asarray(result.G), w)
-    assert value <= Decimal(result.value) == Decimal(result.upper)
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.0])

@@ -110,4 +110,4 @@ def test_all_features_are_joined_where_the_unpenalized_columns_cannot_be_elimina
     near, far = np.full(50, 1.0), np.full(50, 0.01)  # u = 1 and u = 10
     assert len(set(screen_components(problem, near, 0.0))) == 3
     np.testing.assert_array_equal(screen_components(problem, near, 10.0), 0)
-    np.testing.assert_array_equal(screen_components(problem, far, 0.0, 0.0), 0)
+    np.testing.assert_array_equal(screen_components(problem, far, 0.0), 0)

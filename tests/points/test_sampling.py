@@ -17,10 +17,10 @@ from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows
+from diffrac_cvx.solvers.driver import Stopping, WarmStart
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
-from diffrac_cvx.solvers.stopping import Stopping, WarmStart
 
 RNG = np.random.default_rng(10)
 PENALTIES = {

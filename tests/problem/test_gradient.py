@@ -129,7 +129,7 @@ def test_all_ways_of_solving_the_problem_have_the_same_derivative(nu, constraint
 
 def test_parameters_that_were_changed_after_building_are_those_of_the_derivative():
     X = table()
-    relaxation = dc.v_space(X, 0.5, lam=0.1, ridge=0.2).at(penalty_scale=0.5, nu=1.0)
+    relaxation = dc.v_space(X, 0.5, lam=0.05, ridge=0.1).at(nu=1.0)
     found, exact = dc.solve(relaxation, "CLARABEL").gradient(), solved(X, 1.0, lam=0.05, ridge=0.1).gradient()
     np.testing.assert_allclose(found.X, exact.X, atol=1e-5)
     assert found.lam == pytest.approx(exact.lam, abs=1e-4)

@@ -142,19 +142,19 @@ def test_the_cvxpy_expression_has_the_value_and_its_multiplier_attains_it(penalt
         U = np.random.default_rng(seed).standard_normal((D, 3))
         U = np.where(penalty.nonnegative[:, None], np.abs(U), U)
         V = cp.Variable((D, D), PSD=True)
-        value, constraints = penalty.expression(cp, V, 2.0)
+        value, constraints = penalty.expression(cp, V)
         problem = cp.Problem(cp.Minimize(value + cp.sum_squares(V - U @ U.T)), constraints)
         assert penalty.multiplier(constraints) is None or not penalty.c.any()
         problem.solve(solver="CLARABEL")
         V = np.asarray(V.value)
         values, vectors = np.linalg.eigh(V)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        assert float(value.value) == pytest.approx(2.0 * penalty.value(root), rel=1e-5, abs=1e-6)
+        assert float(value.value) == pytest.approx(penalty.value(root), rel=1e-5, abs=1e-6)
         multiplier = penalty.multiplier(constraints)
         multiplier = (multiplier + multiplier.T) / 2.0  # a block may have its multiplier at one of its two places
         np.fill_diagonal(multiplier, 0.0)
-        np.testing.assert_allclose(penalty.project_safe(multiplier / 2.0), multiplier / 2.0, atol=1e-5)
-        assert float(np.vdot(multiplier, V)) / 2.0 == pytest.approx(penalty.support_function(V), rel=1e-4, abs=1e-4)
+        np.testing.assert_allclose(penalty.project_safe(multiplier), multiplier, atol=1e-5)
+        assert float(np.vdot(multiplier, V)) == pytest.approx(penalty.support_function(V), rel=1e-4, abs=1e-4)
 
 
 @without_diagonal

@@ -56,16 +56,6 @@ def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
     assert "toy/SCS, toy_solver were skipped: it takes no l1 penalty" in found.notes
 
 
-def test_a_rounding_of_roundings_is_known_to_the_estimators_and_printed_by_compare(monkeypatch):
-    pytest.importorskip("sklearn")
-    monkeypatch.setitem(dc.rounding.ROUNDINGS, "by_row", lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0))
-    assert "error by row" in str(dc.compare(PLANTED.X, PLANTED.y, methods=["low_rank"]))
-    model = dc.DiffracClustering(rounding="by_row")
-    assert model.fit(PLANTED.X).labels_.shape == (20,)
-    with pytest.raises(dc.ParameterError, match="'by_row' takes no weights; use 'kmeans_centered'"):
-        model.fit(PLANTED.X, sample_weight=np.arange(20))
-
-
 def test_the_command_line_lists_and_runs_a_toy(toys, tmp_path, capsys):
     table = tmp_path / "table.csv"
     np.savetxt(table, PLANTED.X, delimiter=",", header="a,b,c", comments="")

@@ -61,15 +61,6 @@ def test_fixed_imbalance_gives_the_value_of_eq_7(noisy, alpha):
 
 
 @pytest.mark.parametrize("nu", [0.25, 1.0])
-@pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
-def test_the_factor_of_every_space_attains_the_value_in_labels(noisy, nu, build):
-    result = dc.solve(build(noisy, nu, PENALTIES["ridge"]), "CLARABEL", tol=1e-6)
-    Y = result.F @ result.F.T
-    np.testing.assert_allclose(np.diag(Y), 1.0, atol=1e-12)
-    assert oracles.y_objective(Y, noisy, nu, RIDGE) == pytest.approx(result.value, abs=oracles.TOL)
-
-
-@pytest.mark.parametrize("nu", [0.25, 1.0])
 @each_penalty
 def test_the_normalized_form_gives_the_value_of_eq_21(noisy, nu, penalty):
     optimum, _ = oracles.solve_normalized(noisy, nu, penalty.a, penalty.c)
@@ -96,9 +87,8 @@ def test_with_an_l1_penalty_the_normalized_form_is_another_problem_linked_by_a_r
 @pytest.mark.parametrize("build", [dc.lifted, dc.v_space, dc.v_space_normalized])
 def test_a_path_of_parameters_gives_the_values_of_rebuilt_problems(noisy, build):
     path = build(noisy, 1.0, PENALTIES["both"])
-    for nu, scale in [(0.5, 1.0), (0.5, 4.0), (1.0, 0.0), (1.0, 1.0)]:
-        rebuilt = build(noisy, nu, dc.Penalty(scale**0.5 * RIDGE, scale**0.5 * SPARSE))
-        along, again = (dc.solve(one, "CLARABEL") for one in (path.at(nu=nu, penalty_scale=scale), rebuilt))
+    for nu in (0.5, 1.0):
+        along, again = (dc.solve(one, "CLARABEL") for one in (path.at(nu=nu), build(noisy, nu, PENALTIES["both"])))
         assert along.value == pytest.approx(again.value, abs=oracles.TOL)
         assert along.V.shape == again.V.shape
 

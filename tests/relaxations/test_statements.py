@@ -4,11 +4,9 @@ If a sentence of the paper needs a condition, or is not true as printed, the tes
 """
 
 import ast
-import time
 from itertools import combinations, product
 from pathlib import Path
 
-import cvxpy as cp
 import numpy as np
 import oracles
 import pytest
@@ -84,22 +82,6 @@ def test_the_distortion_is_the_variance_less_the_correlation():
         assert 8 * distortion((X @ w)[:, None], y) == pytest.approx(np.sum((X @ w) ** 2) - explained, abs=1e-12)
 
 
-def test_two_means_in_one_dimension_sorts_and_sums():
-    """O(n log n): thirty-two times as many values take less than 300 times as long, where O(n^2) takes 1000 times."""
-    rng = np.random.default_rng(0)
-
-    def seconds(n):
-        x = rng.standard_normal(n)
-        spans = []
-        for _ in range(3):
-            start = time.process_time()
-            dc.rounding.kmeans_1d(x)
-            spans.append(time.process_time() - start)
-        return min(spans)
-
-    assert seconds(2**19) < 300 * max(seconds(2**14), 1e-4)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_best_labels_of_all_directions_are_those_of_k_means_on_whitened_data(seed):
     X = centered_normal(9, 3, seed)
@@ -145,15 +127,6 @@ def test_the_direct_relaxation_is_one_convex_problem_whose_value_is_that_of_perf
     ratio = np.trace(Y @ H) / np.trace(oracles.centering(10) @ Y)
     assert np.trace(M @ H) / 10 == pytest.approx(ratio, rel=1e-9)
     assert dc.solve(dc.correlation(X), "CLARABEL").value == pytest.approx(-10.0, rel=1e-3)  # not attained
-
-
-@pytest.mark.parametrize("nu", [1.0, 1.5, 5.0, 50.0])
-def test_beyond_nu_one_balanced_labels_of_noiseless_data_stay_optimal(nu):
-    y = signs(12, 6)
-    X = np.column_stack([y, centered_normal(12, 2)])
-    value, _ = oracles.solve_y(X, nu)
-    assert value == pytest.approx(0.0, abs=oracles.TOL)
-    assert oracles.y_objective(np.outer(y, y), X, nu) == pytest.approx(0.0, abs=ROUNDING)
 
 
 def test_beyond_nu_one_nothing_changes_if_and_only_if_the_solution_at_one_is_balanced():
@@ -216,21 +189,6 @@ def test_at_nu_one_the_papers_y_and_p_are_the_best_for_a_v(noisy):
         F = scale[:, None] * (noisy @ G) + 0.1 * rng.standard_normal((n, d))
         F /= np.linalg.norm(F, axis=1, keepdims=True)
         assert lifted(F @ F.T, F @ G.T) >= lifted(Y, P) - 1e-12
-
-
-@pytest.mark.parametrize("nu", [0.0, 0.2, 0.9])
-def test_the_imbalance_is_an_offset_that_is_paid_for(nu):
-    X, rng = centered_normal(10, 3), np.random.default_rng(0)
-    for _ in range(20):
-        y, v = rng.choice([-1.0, 1.0], 10), rng.standard_normal(3)
-        direct = np.mean((y - y.mean() - X @ v) ** 2) + nu * y.mean() ** 2
-
-        def offset(b, y=y, v=v):
-            return np.mean((y - X @ v - b) ** 2) + nu / (1 - nu) * b**2
-
-        best = scipy.optimize.minimize_scalar(offset)
-        assert best.fun == pytest.approx(direct, abs=1e-10)
-        assert best.x == pytest.approx((1 - nu) * y.mean(), abs=1e-6)
 
 
 # Section 3
@@ -451,15 +409,6 @@ def test_the_four_assumptions_hold_for_bounded_noise_and_many_points():
     assert held == 20
 
 
-def test_noise_of_variance_one_within_one_is_rademacher():
-    """The appendix takes m = 1 with R <= 1: E z^2 = 1 and |z| <= 1 leave |z| = 1, kurtosis 1, and (A4) fails."""
-    for beta in (1.2, 1.8, 3.0):
-        largest = (1.0 * beta) ** 0.5  # E z^4 <= R^2 E z^2, so R^2 >= m beta
-        assert largest > 1
-    X = np.column_stack([signs(40, 20), np.random.default_rng(0).choice([-1.0, 1.0], (40, 3))])
-    assert np.linalg.eigvalsh((X**2).T @ X**2 / 40)[0] < 1e-12
-
-
 # Section 5.3
 
 
@@ -485,7 +434,7 @@ def test_mixtures_of_independent_labels_are_the_solutions_that_they_support():
 
 def test_the_two_steps_of_the_alternation_are_optimal_with_the_first_column_corrected():
     rng = np.random.default_rng(0)
-    for _ in range(10):
+    for _ in range(3):
         F = rng.standard_normal((6, 3))
         F[:, 0] += 0.3
         M = np.column_stack([np.ones(6), rng.choice([-1.0, 1.0], (6, 2))]) * np.array([0.3, 0.7, 0.648])
@@ -550,13 +499,3 @@ def test_the_smoothed_dual_at_its_minimum_gives_a_v_of_the_same_smoothed_value()
     assert softmax_value(D, eps) == pytest.approx(found.fun - np.mean(0.5 / u), abs=1e-10)
     exact = -oracles.solve_normalized(X)[0]
     assert exact - 1e-6 <= primal <= exact + eps * np.log(3) + 1e-6
-
-
-def test_the_maximum_of_a_linear_function_less_the_entropy_is_the_soft_maximum():
-    rng = np.random.default_rng(0)
-    theta, eps = rng.standard_normal(4), 0.2
-    p = cp.Variable(4)
-    problem = cp.Problem(cp.Maximize(theta @ p + eps * cp.sum(cp.entr(p))), [cp.sum(p) == 1])
-    problem.solve(solver="CLARABEL")
-    assert problem.value == pytest.approx(softmax_value(np.diag(theta), eps), abs=1e-6)
-    np.testing.assert_allclose(p.value, np.exp(theta / eps) / np.exp(theta / eps).sum(), atol=1e-5)

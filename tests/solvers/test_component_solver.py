@@ -1,20 +1,16 @@
 """Block decomposition of the sparse problem: objective, solutions, warm starts, messages."""
 
-import pickle
-
 import numpy as np
 import pytest
 from instances import assert_overlap, planted
-from posed import direction_problem
 from scipy.optimize import approx_fprime
 from sparse_instances import KINDS, instance, optimum, random_blocks, random_multipliers, random_point
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
-from diffrac_cvx.solvers import race
-from diffrac_cvx.solvers.factored import components, solver
+from diffrac_cvx.solvers import driver
+from diffrac_cvx.solvers.factored import solver
 from diffrac_cvx.solvers.factored.components import lagrangian_of
 from diffrac_cvx.solvers.factored.parametrization import BlockPoint
 
@@ -83,8 +79,8 @@ def test_blocks_of_a_few_features_are_found_whatever_the_units(nu, monkeypatch):
     """The multipliers are in the user's units and reproduce the certified bounds."""
     units = 10.0 ** np.random.default_rng(0).integers(-3, 4, 30)
     penalty = dc.Penalty(c=0.03**0.5 * units)
-    monkeypatch.setattr(race, "MIN_SLICE", 1e12)  # the blocks come before the other strategies
-    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
+    monkeypatch.setattr(driver, "MIN_SLICE", 1e12)  # the blocks come before the other strategies
+    monkeypatch.setattr(driver, "MAX_SLICE", 1e12)
     result = dc.low_rank(planted() * units, nu, penalty, tol=1e-6)
     sizes = np.bincount(result.components.found)
     assert 1 < sizes.max() <= 4
@@ -116,29 +112,7 @@ def test_a_solution_by_components_starts_either_solver_and_is_recognized(solver)
     assert_overlap(again, first)
 
 
-def test_v_is_zero_between_components_also_if_it_was_found_as_one_block():
-    X = planted()
-    result = dc.low_rank(X, penalty=STRONG, working_set=False, tol=1e-3)
-    assert len(np.unique(result.components.found)) > 1
-    assert np.all(result.V[~pairs_of(result.components.found)] == 0.0)
-    assert not is_sparse(result.G)
-    assert dc.certify_v(X, result, 1.0, STRONG).gap <= 1e-3
-    assert dc.low_rank(X, tol=1e-3).components is None
-
-
 # Records
-
-
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_a_result_with_components_survives_pickling_and_says_what_was_found(nu):
-    result = dc.low_rank(planted(), nu, STRONG, tol=1e-6)
-    copy = pickle.loads(pickle.dumps(result))
-    np.testing.assert_array_equal(copy.components.found, result.components.found)
-    np.testing.assert_array_equal(copy.V, result.V)
-    np.testing.assert_array_equal(copy.F, result.F)
-    assert dc.certify_v(planted(), copy, nu, STRONG) == dc.certify_v(planted(), result, nu, STRONG)
-    assert repr(copy) == repr(result)
-    assert f"components={str(result.components)!r}" in repr(result)
 
 
 def test_what_would_not_fit_in_memory_is_refused_and_the_factor_of_a_matrix_is_there(monkeypatch):
@@ -167,21 +141,9 @@ def test_one_block_that_would_not_fit_in_memory_is_left_with_the_bracket_so_far(
 
 def test_blocks_that_most_features_would_join_are_left_to_the_other_strategies(monkeypatch):
     """Equal columns are all connected: the solver with V as one block goes on."""
-    monkeypatch.setattr(race, "MIN_SLICE", 1e12)
-    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
+    monkeypatch.setattr(driver, "MIN_SLICE", 1e12)
+    monkeypatch.setattr(driver, "MAX_SLICE", 1e12)
     X = np.random.default_rng(0).standard_normal((40, 1)) + 0.3 * np.random.default_rng(1).standard_normal((40, 8))
     result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-3), tol=1e-5)
     assert result.gap <= 1e-5
     assert result.components is None
-
-
-def test_a_point_is_split_where_no_component_has_half_of_the_penalized_coordinates():
-    problem = direction_problem(as_data(planted(d=5)), 1.0, WEAK)
-    assert components.is_block_diagonal(problem, np.eye(5))
-    assert not components.is_block_diagonal(problem, np.ones((5, 1)))
-    joined = np.eye(5)
-    joined[1, 0] = 1.0
-    assert components.is_block_diagonal(problem, joined)
-    joined[2, 0] = 1.0
-    assert not components.is_block_diagonal(problem, joined)
-    assert not components.is_block_diagonal(direction_problem(as_data(planted(d=5)), 1.0, dc.Penalty(a=0.1)), np.eye(5))

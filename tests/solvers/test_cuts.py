@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from oracles import best_labeling
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.cut_certificate import LabelProblem
@@ -19,19 +20,16 @@ def problem_of(X, ridge=0.0, lam=0.0, nu=1.0):
     return LabelProblem(X, nu, weights, np.full(d, lam), np.ones(n), np.arange(n), np.ones(n), columns)
 
 
-def least_objective(X, ridge=0.0):
-    """Return the least objective of all labels, at nu = 1."""
-    n = len(X)
-    X = X - X.mean(axis=0)
-    Y = np.array(list(product((-1.0, 1.0), repeat=n - 1)))
-    B = np.column_stack([np.ones(len(Y)), Y]) @ X / n
-    A = X.T @ X / n + ridge * np.eye(X.shape[1])
-    return float(np.min(1.0 - np.sum(B * np.linalg.solve(A, B.T).T, axis=1)))
+@pytest.fixture
+def cuts_first(monkeypatch):
+    """No work for branch and bound before the cutting planes."""
+    monkeypatch.setattr(search, "TREE_WORK", 0.0)
+    monkeypatch.setattr(search, "MORE_WORK", 0.0)
 
 
 def tightened(X, rounds=40):
     """Return the relaxation of a table after the cutting planes end."""
-    relaxation, best, left = CutRelaxation(problem_of(X)), least_objective(X), [rounds]
+    relaxation, best, left = CutRelaxation(problem_of(X)), best_labeling(X - X.mean(axis=0))[0], [rounds]
 
     def report():
         left[0] -= 1
@@ -88,10 +86,8 @@ def test_a_certificate_is_searched_for_where_branching_alone_closes_the_gap():
     assert dc.optimal_labels(X, certificate=True).certificate is not None
 
 
-def test_a_limit_and_an_interruption_leave_valid_bounds(monkeypatch):
+def test_a_limit_and_an_interruption_leave_valid_bounds(monkeypatch, cuts_first):
     X = dc.datasets.make_planted(200, 10, noise=0.5, rng=0).X
-    monkeypatch.setattr(search, "TREE_WORK", 0.0)
-    monkeypatch.setattr(search, "MORE_WORK", 0.0)
     seconds = dc.optimal_labels(X, tol=1e-7, time_limit=0.5)
     assert seconds.status is dc.Status.TIME_LIMIT
     assert seconds.seconds < 2.5
@@ -111,10 +107,8 @@ def test_a_limit_and_an_interruption_leave_valid_bounds(monkeypatch):
     assert stopped.lower <= seconds.upper
 
 
-def test_a_slower_machine_gives_the_same_bounds(monkeypatch):
+def test_a_slower_machine_gives_the_same_bounds(monkeypatch, cuts_first):
     X = dc.datasets.make_planted(60, 7, noise=0.5, rng=0).X
-    monkeypatch.setattr(search, "TREE_WORK", 0.0)
-    monkeypatch.setattr(search, "MORE_WORK", 0.0)
     found = dc.optimal_labels(X, ridge=0.1)
     seconds = deadlines.time.monotonic
     monkeypatch.setattr(deadlines.time, "monotonic", lambda: 1000.0 * seconds())
@@ -124,9 +118,7 @@ def test_a_slower_machine_gives_the_same_bounds(monkeypatch):
     np.testing.assert_array_equal(found.labels, slow.labels)
 
 
-def test_the_search_ends_with_valid_bounds_where_columns_are_too_nearly_collinear_for_cutting_planes(monkeypatch):
-    monkeypatch.setattr(search, "TREE_WORK", 0.0)
-    monkeypatch.setattr(search, "MORE_WORK", 0.0)
+def test_the_search_ends_with_valid_bounds_where_columns_are_too_nearly_collinear_for_cutting_planes(cuts_first):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 3))
     X[:, 2] = X[:, 0] + 1e-9 * rng.standard_normal(12)
@@ -137,11 +129,9 @@ def test_the_search_ends_with_valid_bounds_where_columns_are_too_nearly_collinea
 
 
 @pytest.mark.parametrize("method", ["proof that fails", "no time to certify"])
-def test_cutting_planes_that_prove_nothing_give_way_to_branching(monkeypatch, method):
+def test_cutting_planes_that_prove_nothing_give_way_to_branching(monkeypatch, cuts_first, method):
     X = dc.datasets.make_planted(30, 4, noise=0.5, rng=0).X
-    best = dc.optimal_labels(X, ridge=0.1)
-    monkeypatch.setattr(search, "TREE_WORK", 0.0)
-    monkeypatch.setattr(search, "MORE_WORK", 0.0)
+    best = dc.optimal_labels(X, ridge=0.1, cutting_planes=False)
     if method == "proof that fails":
         monkeypatch.setattr(LabelProblem, "lower_bound", lambda *_: -np.inf)
     else:

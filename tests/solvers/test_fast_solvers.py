@@ -1,6 +1,5 @@
 """low_rank and both variants of fista: solutions compared with the paper's formula, warm starts and limits."""
 
-import tracemalloc
 from functools import cache
 
 import numpy as np
@@ -108,27 +107,6 @@ def test_the_factor_of_the_labels_is_that_of_appendix_C2(case, nu):
     np.testing.assert_allclose(Y[np.ix_(live, live)], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("penalty", ["l1", "both"])
-def test_the_multiplier_of_the_l1_penalty_comes_back_in_the_users_coordinates(penalty):
-    result = solved("low_rank", penalty=penalty)
-    box = np.outer(*[np.append(PENALTIES[penalty].weights(4)[1], 0.0)] * 2)
-    assert np.all(np.abs(result.C) <= box * (1 + 1e-12))
-    large = np.abs(result.V) > 1e-2 * np.abs(result.V).max()
-    np.fill_diagonal(large, False)
-    np.testing.assert_allclose(result.C[large], (box * np.sign(result.V))[large], rtol=1e-2)
-
-
-@with_and_without_l1
-def test_memory_is_a_few_times_the_data(penalty):
-    X = normal(20_000, 30)
-    tracemalloc.start()
-    result = dc.low_rank(X, 1.0, PENALTIES[penalty], tol=1e-2, max_iter=30)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert result.n_iter > 0
-    assert peak < 12 * X.nbytes
-
-
 # Starting
 
 
@@ -139,9 +117,6 @@ def test_a_start_at_the_solution_for_a_nearby_penalty_saves_most_of_the_work(d):
     warm = dc.low_rank(MANY[:, :d], 0.5, dc.Penalty.l1(0.11), tol=1e-4, start=first)
     assert warm.gap <= 1e-4
     assert warm.n_iter <= cold.n_iter / 2
-
-
-# Stopping
 
 
 # fista only: epsilon, and the scale of c that is adapted until (21) solves (15)

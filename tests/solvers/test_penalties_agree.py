@@ -9,7 +9,7 @@ from rationals import fractions
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates import working_set as working_set_certificate
-from diffrac_cvx.solvers import race
+from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.factored import solver, working_set
 
 pytestmark = [
@@ -91,8 +91,10 @@ def test_all_solvers_agree_where_points_are_linked(seed):
 
 
 @pytest.mark.slow
-def test_all_solvers_agree_where_points_are_linked_on_hundreds_of_instances():
-    gaps = np.array([check(link(draw_instance(seed), seed), seed) for seed in range(42, 250)])
+@pytest.mark.parametrize("linked", [False, True])
+def test_all_solvers_agree_with_the_judge_on_hundreds_of_instances_to_a_small_gap_but_for_a_few(linked):
+    drawn = ((draw_instance(seed), seed) for seed in range(250))
+    gaps = np.array([check(link(one, seed) if linked else one, seed) for one, seed in drawn])
     assert np.sum(gaps > 1e-4) <= 5
 
 
@@ -102,8 +104,8 @@ def small_cores(monkeypatch):
     monkeypatch.setattr(working_set, "INITIAL_SIZE", 5)
     monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
     monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
-    monkeypatch.setattr(race, "MIN_SLICE", 1e12)
-    monkeypatch.setattr(race, "MAX_SLICE", 1e12)
+    monkeypatch.setattr(driver, "MIN_SLICE", 1e12)
+    monkeypatch.setattr(driver, "MAX_SLICE", 1e12)
     sizes, whole = [], working_set.check_kkt
 
     def watched(split, *given):
@@ -126,12 +128,6 @@ def test_wide_tables_are_solved_on_working_sets_and_agree_with_the_judge(small_c
     assert np.median(gaps) <= 1e-4
     assert len(small_cores) > len(seeds) / 4
     assert np.min(small_cores) < 0.8
-
-
-@pytest.mark.slow
-def test_all_solvers_agree_with_the_judge_and_low_rank_nearly_always_solves_to_a_small_gap():
-    gaps = np.array([check(draw_instance(seed), seed) for seed in range(250)])
-    assert np.sum(gaps > 1e-4) <= 5
 
 
 @pytest.mark.parametrize("seeds", [(1, 8, 18, 19), pytest.param(range(60), marks=pytest.mark.slow)], ids=["few", "all"])

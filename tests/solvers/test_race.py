@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from diffrac_cvx.machine.deadlines import EarlyExitError
-from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work, work_done
+from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work
 from diffrac_cvx.problem.result import Bracket, Status
-from diffrac_cvx.solvers import race
-from diffrac_cvx.solvers.race import MIN_SLICE, Strategy
-from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers import driver
+from diffrac_cvx.solvers.driver import MIN_SLICE, Iterate, Stopping, Strategy, WarmStart
 
 STOPPING = Stopping(1e-6, 1000)
 
@@ -30,7 +29,7 @@ def strategy(name, steps, *, cost=MIN_SLICE / 3, first_operations=MIN_SLICE / 10
 
 
 def run(*strategies, stopping=STOPPING):
-    return list(race.race(strategies, SimpleNamespace(), WarmStart(), stopping))
+    return list(driver.race(strategies, SimpleNamespace(), WarmStart(), stopping))
 
 
 def test_each_strategy_gets_a_slice_in_turn_until_one_has_a_lower_bound():
@@ -64,8 +63,8 @@ def test_a_strategy_waits_until_it_may_use_the_operations_of_its_first_iterate()
     found = run(strategy("a", [(0.0, 1.0)] * 30, cost=MIN_SLICE), late)
     order = "".join(point.U for point in found)
     assert order.index("b") == 6  # the first slice is that number of operations
-    with_limit = strategy("b", [(0.0, 1.0)] * 3, first_operations=1e3 * race.MAX_SLICE)
-    order = "".join(point.U for point in run(strategy("a", [(0.0, 1.0)] * 30, cost=race.MAX_SLICE), with_limit))
+    with_limit = strategy("b", [(0.0, 1.0)] * 3, first_operations=1e3 * driver.MAX_SLICE)
+    order = "".join(point.U for point in run(strategy("a", [(0.0, 1.0)] * 30, cost=driver.MAX_SLICE), with_limit))
     assert order == "a" * 30 + "b" * 3  # the last one runs without a limit
 
 
@@ -79,7 +78,7 @@ def test_iterations_of_all_strategies_are_counted_together_up_to_the_maximum():
 def test_the_failure_of_one_strategy_is_not_that_of_the_others():
     failed = strategy("a", [(0.1, 0.9)], fails=np.linalg.LinAlgError("singular"))
     full = strategy("m", [], fails=EarlyExitError(Status.OUT_OF_MEMORY))
-    points = race.race((failed, full, strategy("b", [(0.1, 0.8)] * 9)), SimpleNamespace(), WarmStart(), STOPPING)
+    points = driver.race((failed, full, strategy("b", [(0.1, 0.8)] * 9)), SimpleNamespace(), WarmStart(), STOPPING)
     found = [next(points) for _ in range(10)]
     assert [point.U for point in found].count("b") == 9
     with pytest.raises(np.linalg.LinAlgError):  # and is told if nothing is left to do
@@ -92,14 +91,3 @@ def test_the_failure_of_one_strategy_is_not_that_of_the_others():
 
 def test_a_strategy_that_does_not_apply_takes_no_part():
     assert [point.U for point in run(strategy("a", [(0.1, 0.9)], applies=False), strategy("b", [(0.1, 0.8)]))] == ["b"]
-
-
-def test_work_is_that_of_the_products_and_decompositions_of_a_thread():
-    from diffrac_cvx.points.linear_algebra import eigh, times
-
-    A, before = np.eye(100), work_done()
-    times(A, A)
-    assert work_done() - before == pytest.approx(2e6 + CALL_OPERATIONS)
-    before = work_done()
-    eigh(A)
-    assert work_done() - before == pytest.approx(25e6 + CALL_OPERATIONS)

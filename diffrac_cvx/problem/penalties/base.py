@@ -253,11 +253,11 @@ class PairPenalty:
         """Return a factor of a feasible V near UU'; U itself if UU' is certified to be feasible."""
         return U
 
-    def expression(self, cp: Any, V: Any, scale: Any) -> tuple[Any, list[Any]]:
-        """Return scale times the penalty of a copy of V as a CVXPY expression, with constraints for `multiplier`."""
+    def expression(self, cp: Any, V: Any) -> tuple[Any, list[Any]]:
+        """Return the penalty of a copy of V as a CVXPY expression, with constraints for `multiplier`."""
         copy, signed = cp.Variable(V.shape, name="copy_of_V"), np.flatnonzero(self.nonnegative)
         signs = [copy[signed, :][:, signed] >= 0] if len(signed) else []
-        return scale * self.cvxpy_value(cp, copy), [copy == V, *signs]
+        return self.cvxpy_value(cp, copy), [copy == V, *signs]
 
     def cvxpy_value(self, cp: Any, V: Any) -> Any:
         """Return the penalty as a CVXPY expression."""

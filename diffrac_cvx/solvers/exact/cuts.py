@@ -89,12 +89,6 @@ class CutRelaxation:
         T = np.bincount(self.places, self.coefficients * np.repeat(g, self.counts), m * m).reshape(m, m)
         return np.asarray(T + T.T)
 
-    def set_multipliers(self, g: Array) -> None:
-        """Set the multipliers of all inequalities."""
-        parts = np.split(g, np.cumsum([len(each.points) for each in self.cliques])[:-1])
-        self.cliques = [each._replace(multipliers=part) for each, part in zip(self.cliques, parts, strict=True)]
-        self.multipliers = g
-
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
         """Keep the inequalities of a mask."""
         parts = np.split(mask, np.cumsum([len(each.points) for each in self.cliques])[:-1])
@@ -187,7 +181,9 @@ class CutRelaxation:
     def update_multipliers(self) -> float:
         """Set all multipliers to the maximisers of the augmented Lagrangian; return the largest violation before."""
         violations = self.violations(self.F @ self.F.T)
-        self.set_multipliers(np.maximum(self.multipliers + self.stiffness * violations, 0.0))
+        self.multipliers = np.maximum(self.multipliers + self.stiffness * violations, 0.0)
+        parts = np.split(self.multipliers, np.cumsum([len(each.points) for each in self.cliques])[:-1])
+        self.cliques = [each._replace(multipliers=part) for each, part in zip(self.cliques, parts, strict=True)]
         if len(self.U):
             self.relative = self.relative_C(self.root @ self.U / len(self.F) ** 0.5)
             self.C = self.relative * self.box + np.diag(self.problem.c**2)

@@ -24,6 +24,7 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Bracket
+from diffrac_cvx.solvers.driver import Iterate
 from diffrac_cvx.solvers.factored.parametrization import (
     BlockParametrization,
     FactorParametrization,
@@ -31,7 +32,6 @@ from diffrac_cvx.solvers.factored.parametrization import (
     choose_parametrization,
 )
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
-from diffrac_cvx.solvers.stopping import Iterate
 
 CertifiedPoint = tuple[PrimalPoint, DualPoint, Bracket | None]
 STEPS_PER_MULTIPLIER = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact

@@ -21,6 +21,8 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored.quasi_newton import Metric, inner
 
+LARGE_UNIT = 8.0  # size of V in a column, relative to that suggested by the variances, from which units are used
+
 
 class FactorParametrization:
     """Parametrisation V = UU' on all coordinates, and (15) at a fixed C.
@@ -222,26 +224,23 @@ class BlockParametrization:
 
 
 def choose_parametrization(problem: DirectionProblem) -> FactorParametrization:
-    """Return the parametrisation, with units if V is large or its columns differ in size.
+    """Return the parametrisation, with units if V is large, or of unequal sizes with fewer rows than columns.
 
-    The size relative to that suggested by the variances is estimated by the least-squares directions of random labels,
-    B^-1 X'X B^-1 / n.
+    The squared size relative to that suggested by the variances is estimated by the least-squares directions of random
+    labels: the diagonal of B^+ A B^+, B = A + Diag(c)^2.
     """
     if not problem.has_l1 or problem.X.is_streamed:
         return FactorParametrization(problem)
-    units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
-    usual = units.max() < min(30.0, 3.0 * units.min())
-    return FactorParametrization(problem, None if usual else units)
-
-
-def sizes_of_directions(problem: DirectionProblem) -> Array:
-    """Return the diagonal of B^+ A B^+, B = A + Diag(c)^2."""
     if problem.is_large:
         inverse = times(problem.W, problem.W.T)
-        return np.maximum(np.diag(inverse) - np.square(inverse) @ problem.c**2, 0.0)
-    B = problem.A + np.diag(problem.c**2)
-    directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
-    return row_products(directions, directions)
+        squares = np.maximum(np.diag(inverse) - np.square(inverse) @ problem.c**2, 0.0)
+    else:
+        B = problem.A + np.diag(problem.c**2)
+        directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
+        squares = row_products(directions, directions)
+    units = np.maximum(np.sqrt(squares), 1.0)
+    limit = LARGE_UNIT if len(problem.X) >= len(units) else min(LARGE_UNIT, 3.0 * units.min())
+    return FactorParametrization(problem, units if units.max() >= limit else None)
 
 
 def shrunk_inverse(G: Array, top: float, shrinkage: float) -> Array:

@@ -14,8 +14,8 @@ from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_triangular, row_blocks, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import refine_point
-from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
 MAX_PAIRS = 4  # signed pairs per coordinate, above which V as one block is faster
 TO_BOUNDARY = 0.95  # fraction of the longest feasible step

@@ -27,6 +27,7 @@ from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.coordinates import Coordinates
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, psd_root
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     STEPS_PER_MULTIPLIER,
     CertifiedPoint,
@@ -38,7 +39,6 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
 from diffrac_cvx.solvers.factored.components import is_block_diagonal
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.stopping import Iterate, Stopping, WarmStart
 
 MIN_ROWS, MIN_SAMPLE_ROWS = 40_000, 2000  # of the table, and of the first sample
 ROWS_PER_SQUARE = 8  # rows of the first sample over D^2

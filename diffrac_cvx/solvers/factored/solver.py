@@ -14,10 +14,8 @@ from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.problem.direction_problem import SOLVER_COPIES, DirectionProblem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.solvers.driver import solve_by_iterates
+from diffrac_cvx.solvers.driver import Callback, Iterate, Steps, Stopping, Strategy, WarmStart, race, solve_by_iterates
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, pattern, sampling, working_set
-from diffrac_cvx.solvers.race import Strategy, race
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Steps, Stopping, WarmStart
 
 
 def low_rank(

@@ -30,6 +30,7 @@ from diffrac_cvx.problem.direction_problem import (
     without_l1,
 )
 from diffrac_cvx.problem.result import Bracket
+from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     one_block,
     rank_reducing_rotation,
@@ -38,7 +39,6 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
 )
 from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.stopping import Iterate, Steps, Stopping, WarmStart
 
 INITIAL_SIZE = 40  # features of the first working set
 SPARE_RANK = 8  # extra columns of U, so that the rank can grow

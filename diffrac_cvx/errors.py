@@ -6,10 +6,6 @@ class DataError(ValueError):
 
     Attributes
     ----------
-    column : str or None
-        Name of the offending column of a table.
-    row : int or None
-        Offending row; the first row of data is 0.
     remedies : tuple of str
         Parameters of `datasets.read_table` that may resolve the error, such as "drop" or "missing".
     columns : tuple of pairs of str
@@ -23,14 +19,12 @@ class DataError(ValueError):
         self,
         message: str,
         *,
-        column: str | None = None,
-        row: int | None = None,
         remedies: tuple[str, ...] = (),
         columns: tuple[tuple[str, str], ...] = (),
         bracket: tuple[float, float] | None = None,
     ) -> None:
         super().__init__(message)
-        self.column, self.row, self.remedies, self.columns, self.bracket = column, row, remedies, columns, bracket
+        self.remedies, self.columns, self.bracket = remedies, columns, bracket
 
 
 class ParameterError(ValueError):

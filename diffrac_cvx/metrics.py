@@ -19,9 +19,7 @@ from diffrac_cvx.points.linear_algebra import (
     standardize_columns,
 )
 
-FULL_FACTOR_SVD_SIZE = (
-    200  # rows or columns of a factor; above it, only two eigenvalues are computed instead of all singular values
-)
+FULL_FACTOR_SVD_SIZE = 200  # rows or columns of a factor above which only two eigenvalues are computed
 
 
 def clustering_error(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:

@@ -38,7 +38,7 @@ def escape_text(text: str) -> str:
 def table_of_data_sets(kinds: Sequence[str]) -> str:
     """Return a table of data sets: size, availability, description, source and licence."""
     rows = []
-    for known in (dc.datasets.describe(name) for kind in kinds for name in dc.datasets.names(kind)):
+    for known in (dc.datasets.SETS[name] for kind in kinds for name in dc.datasets.names(kind)):
         where = "included" if known.shipped else "``fetch``" if known.url else "manual"
         size = [f"{known.n}", f"{known.d}"]
         what = f"{escape_text(known.description)}. *Source:* {escape_text(known.source)}. *Licence:* {escape_text(known.license)}."

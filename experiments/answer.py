@@ -38,7 +38,7 @@ def draw(stem: Path) -> None:
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(2, 2, figsize=(PAGE, 4.4))
         panels = axes.flat
-        dc.plotting.StructureDisplay.from_test(model.structure_).plot(panels[0])
+        dc.plotting.StructureDisplay(model.structure_).plot(panels[0])
         true = cells.target_names[cells.target]
         points = dc.plotting.ProjectionDisplay.from_estimator(model, X, true).plot(panels[1])
         points.legend_.set_loc("upper right")

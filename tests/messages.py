@@ -9,6 +9,7 @@ import re
 import tempfile
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 from forms import as_dask, as_map
-from packed import npy, npz, parquet
+from packed import parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.dense import DensePoints
@@ -56,6 +57,12 @@ def with_entry(value):
 def table(name, content, **how):
     """The table of a file with this content."""
     return dc.datasets.read_table(content.encode() if isinstance(content, str) else content, name=name, **how)
+
+
+def groups(folder, content):
+    """The groups of three columns, from a file with this content."""
+    (folder / "groups.csv").write_bytes(content)
+    return dc.datasets.column_groups(("age", "job_clerk", "site_a"), folder / "groups.csv")
 
 
 def chunked(table):
@@ -97,7 +104,7 @@ def namespace(folder):
         "leading_direction": leading_direction, "GroupNorms": GroupNorms, "DensePoints": DensePoints,
         "centered": center_columns(X), "race": driver.race, "WarmStart": WarmStart, "Stopping": Stopping,
         "solved": dc.low_rank(X, ridge=0.1), "replace": replace, "table": table, "TEXT": TEXT,
-        "npy": npy, "npz": npz, "parquet": parquet,
+        "parquet": parquet, "groups": partial(groups, folder),
     }  # fmt: skip
 
 

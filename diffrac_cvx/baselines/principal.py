@@ -1,4 +1,4 @@
-"""2-means along the first principal component of standardised columns: plain, sparse, or of non-normal columns."""
+"""2-means along the first principal component of standardised columns: a sparse one, or of non-normal columns."""
 
 import numpy as np
 import numpy.typing as npt
@@ -17,30 +17,12 @@ NULL_COLUMNS = 100_000  # simulated normal columns for the p-values
 NULL_BLOCK_SIZE = 10_000  # columns simulated at a time
 
 
-def first_component(X: npt.ArrayLike) -> Array:
-    """Return the labels of exact 2-means of the first principal component, columns at unit variance, the first at +1.
+def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.random.Generator | int) -> Selection:
+    r"""Return the labels of exact 2-means of a sparse principal component, and the columns with nonzero loadings.
 
-    O(n d min(n, d)).
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; columns are standardised internally.
-
-    Raises
-    ------
-    DataError
-        If X is invalid.
-    """
-    data = standardize_columns(as_data(X))
-    return kmeans_1d(leading_scores(data, 1)[:, 0]) if data.any() else np.ones(len(data))
-
-
-def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.random.Generator | int) -> Array:
-    r"""Return the labels of exact 2-means of a sparse principal component, columns at unit variance, the first at +1.
-
-    The penalised matrix decomposition of rank one maximises :math:`u^\top X v` over :math:`\|u\|_2 \le 1`,
-    :math:`\|v\|_2 \le 1` and :math:`\|v\|_1 \le s` by alternation, from the first singular vectors.
+    For columns at unit variance, the penalised matrix decomposition of rank one maximises :math:`u^\top X v` over
+    :math:`\|u\|_2 \le 1`, :math:`\|v\|_2 \le 1` and :math:`\|v\|_1 \le s` by alternation, from the first singular
+    vectors.
 
     If the bound is None, five-fold cross-validation selects one of ten between 1.2 and :math:`0.9 \sqrt d`: a fifth of
     the entries is held out, set to the mean 0, and predicted by the decomposition of the others.  O(n d) per
@@ -49,16 +31,6 @@ def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.ra
     Source: Witten, Tibshirani and Hastie, "A penalized matrix decomposition", Biostatistics 2009, sections 2.3 and 3.2.
 
     Parameters, except n_init, and errors are those of sparse_kmeans; the bound s is on the l1 norm of the loadings v.
-    """
-    return select_sparse_component(X, bound=bound, rng=rng).labels
-
-
-def select_sparse_component(
-    X: npt.ArrayLike, *, bound: float | None = None, rng: np.random.Generator | int
-) -> Selection:
-    """Return the labels of 2-means of a sparse principal component and the columns with nonzero loadings.
-
-    Parameters and errors are those of sparse_component.
     """
     data, random = standardize_columns(as_data(X)), as_generator(rng)
     fixed_bound = None if bound is None else as_bound(bound)
@@ -106,8 +78,8 @@ def _cross_validate(data: Array, random: np.random.Generator) -> float:
     return float(bounds[np.argmin(errors)])
 
 
-def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Array:
-    r"""Return the labels of influential-features PCA, the first point at +1.
+def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Selection:
+    r"""Return the labels of influential-features PCA and the selected columns.
 
     The score of a standardised column is :math:`\sqrt n` times the Kolmogorov-Smirnov distance of its values to the
     normal distribution.  The scores are shifted and scaled to their mean and variance under the null that all columns
@@ -137,14 +109,6 @@ def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Gener
     ------
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
-    """
-    return select_ifpca(X, features=features, rng=rng).labels
-
-
-def select_ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Generator | int) -> Selection:
-    """Return the labels of influential-features PCA and the selected columns.
-
-    Parameters and errors are those of ifpca.
     """
     data, random = standardize_columns(as_data(X)), as_generator(rng)
     n = len(data)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, as_scalar, format_exact
@@ -36,27 +37,13 @@ def sparse_weights(a: Array, bound: float) -> Array:
     size = np.abs(a)
     if l1_of_unit(size) <= bound:
         return np.asarray(a / np.linalg.norm(a))
-    thresholded = np.maximum(size - threshold_for(size, bound), 0.0)
-    if not 0.0 < l1_of_unit(thresholded) <= 1.001 * bound:
-        largest = np.where(size >= size.max() * (1 - 1e-9), np.sign(a), 0.0)
+    size = size / size.max()
+    largest = np.where(size >= 1 - 1e-9, np.sign(a), 0.0)
+    if np.count_nonzero(largest) ** 0.5 >= bound:
         return np.asarray(largest * bound / np.count_nonzero(largest))
-    return np.asarray(np.sign(a) * thresholded / np.linalg.norm(thresholded))
-
-
-def threshold_for(size: Array, bound: float) -> float:
-    """Return the threshold t at which entries >= 0, soft-thresholded and scaled to norm 1, have l1 norm bound.
-
-    Above it are the m largest entries, with the smallest m whose l1 norm exceeds the bound at a threshold equal to the
-    next entry.  With their mean and variance, m (mean - t) = bound sqrt(m (variance + (mean - t)^2)) gives t.
-    """
-    ordered = -np.sort(-size)
-    following = np.append(ordered[1:], 0.0)
-    count, total, squares = np.arange(1, len(size) + 1), np.cumsum(ordered), np.cumsum(ordered**2)
-    l1 = total - count * following
-    l2_squared = squares - 2 * following * total + count * following**2
-    m = int(np.argmax(l1**2 > bound**2 * l2_squared * (1 + 1e-12))) + 1
-    largest = ordered[:m]
-    return float(largest.mean() - bound * (largest.var() / max(m - bound**2, 1e-12)) ** 0.5)
+    threshold = scipy.optimize.brentq(lambda t: l1_of_unit(np.maximum(size - t, 0.0)) - bound, 0.0, 1 - 1e-9)
+    thresholded = np.sign(a) * np.maximum(size - threshold, 0.0)
+    return np.asarray(thresholded / np.linalg.norm(thresholded))
 
 
 def grid_of_bounds(d: int) -> Array:

@@ -1,7 +1,6 @@
 """Projection pursuit for two-valued directions: of whitened data (CURE, kurtosis) or of principal components."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +26,8 @@ def two_valued_component(
     The scores of the first principal components are scaled to unit variance.  The criterion selects
 
     - ``"kurtosis"``: the component of smallest kurtosis, which is 1 for two equally frequent values and 3 for a
-      Gaussian;
-    - ``"dip"``: the component of largest dip, the distance to the unimodal distributions;
+      Gaussian; with ``components=1``, the first component whatever its kurtosis;
+    - ``"dip"``: the component of largest dip, the distance to the unimodal distributions, which needs diptest;
     - ``"pursuit"``: the linear combination of smallest kurtosis, the best local optimum from each component and from
       twenty random directions;
     - ``"diffrac"``: the labels of the relaxation of these scores without an l1 penalty, from `low_rank` and
@@ -64,9 +63,10 @@ def two_valued_component(
     return search(leading_scores(data, min(components, n // 2)) * n**0.5, random)
 
 
-def kurtosis(Z: Array) -> Array:
-    """Return the fourth moments of columns of mean 0 and variance 1."""
-    return np.asarray(np.mean(Z**4, axis=0))
+def _dip(values: Array) -> float:
+    from diptest import dipstat  # here because diptest is an optional dependency
+
+    return float(dipstat(values))
 
 
 def _by_pursuit(Z: Array, random: np.random.Generator) -> Array:
@@ -76,8 +76,8 @@ def _by_pursuit(Z: Array, random: np.random.Generator) -> Array:
 
 
 PURSUIT_CRITERIA: dict[str, Callable[[Array, np.random.Generator], Array]] = {
-    "kurtosis": lambda Z, _: kmeans_1d(Z[:, np.argmin(kurtosis(Z))]),
-    "dip": lambda Z, _: kmeans_1d(Z[:, np.argmax([dip(z) for z in Z.T])]),
+    "kurtosis": lambda Z, _: kmeans_1d(Z[:, np.argmin(np.mean(Z**4, axis=0))]),
+    "dip": lambda Z, _: kmeans_1d(Z[:, np.argmax([_dip(z) for z in Z.T])]),
     "pursuit": _by_pursuit,
     "diffrac": lambda Z, _: kmeans_centered(low_rank(Z, tol=RELAXATION_TOL, max_iter=RELAXATION_MAX_ITER).F),
 }
@@ -90,56 +90,6 @@ def kurtosis_along(v: Array, Z: Array) -> tuple[float, Array]:
     scores = Z @ u
     value = float(np.mean(scores**4))
     return value, 4 * (Z.T @ scores**3 / len(Z) - value * u) / length
-
-
-def dip(values: Array) -> float:
-    r"""Return Hartigan's dip: the smallest :math:`\sup_t |F_n(t) - G(t)|` over the unimodal distributions G.
-
-    It lies between 1/(2n) and 1/4, the dip of two equally frequent values; if all points are equal, it is 1/(2n).  An
-    interval that contains the mode shrinks while the greatest convex minorant and the least concave majorant of the
-    empirical distribution on it differ by more than the dip outside it.  O(n) per iteration, after sorting.
-
-    Source: Hartigan and Hartigan, "The dip test of unimodality", Annals of Statistics 1985, section 3.
-    """
-    x, counts = np.unique(values, return_counts=True)
-    top = np.cumsum(counts) / len(values)  # of the steps of the empirical distribution
-    bottom = top - counts / len(values)
-    twice, low, high = 1.0 / len(values), 0, len(x) - 1
-    while low < high:
-        minorant, majorant = _minorant(x, bottom, low, high), _minorant(x, -top, low, high)
-        left, right, gap = _widest_gap(minorant, _Hull(majorant.vertices, -majorant.heights))
-        if gap <= twice:
-            break
-        before = top[low:left] - minorant.heights[low:left]  # G may have a jump at the mode
-        after = -majorant.heights[right + 1 : high + 1] - bottom[right + 1 : high + 1]
-        twice = max([twice, *before, *after])
-        if (left, right) == (low, high):
-            break
-        low, high = left, right
-    return float(twice) / 2
-
-
-class _Hull(NamedTuple):
-    vertices: npt.NDArray[np.intp]
-    heights: Array  # at all points, meaningful on the interval
-
-
-def _minorant(x: Array, f: Array, low: int, high: int) -> _Hull:
-    """Return the greatest convex minorant of f at the points low to high; its slopes are the isotonic fit of f's."""
-    widths = np.diff(x[low : high + 1])
-    slopes = scipy.optimize.isotonic_regression(np.diff(f[low : high + 1]) / widths, weights=widths).x
-    vertices = low + np.concatenate([[0], np.flatnonzero(np.diff(slopes)) + 1, [len(slopes)]])
-    return _Hull(vertices, np.interp(x, x[vertices], f[vertices]))
-
-
-def _widest_gap(minorant: _Hull, majorant: _Hull) -> tuple[int, int, float]:
-    """Return the vertices, one of each hull, around the largest difference at a vertex, and that difference."""
-    below, above = minorant.vertices, majorant.vertices
-    difference = majorant.heights - minorant.heights
-    i, j = below[np.argmax(difference[below])], above[np.argmax(difference[above])]
-    if difference[i] > difference[j]:
-        return int(i), int(above[above >= i].min()), float(difference[i])
-    return int(below[below <= j].max()), int(j), float(difference[j])
 
 
 def cure(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int, max_iter: int = 500) -> Array:
@@ -200,7 +150,15 @@ def spectral_kurtosis(X: npt.ArrayLike) -> Array:
     "Clustering a mixture of Gaussians with unknown covariance", 2021, also cluster by a spectral method with O(d^2)
     samples.  This function uses the eigenvector only; `rounding.refine` improves the labels.
 
-    Parameters and errors are those of best_single_column.
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred internally.
+
+    Raises
+    ------
+    DataError
+        If X is invalid.
     """
     Q = column_basis(as_data(X))
     n, r = Q.shape

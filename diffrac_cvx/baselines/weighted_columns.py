@@ -17,8 +17,8 @@ KMEANS_MAX_ITER = 100  # of 2-means with fixed weights
 
 def sparse_kmeans(
     X: npt.ArrayLike, *, bound: float | None = None, n_init: int = 10, rng: np.random.Generator | int
-) -> Array:
-    r"""Return the labels of sparse 2-means on columns at unit variance, the first point at +1.
+) -> Selection:
+    r"""Return the labels of sparse 2-means on columns at unit variance, and the columns with positive weights.
 
     It maximises over labels y and weights w
 
@@ -53,16 +53,6 @@ def sparse_kmeans(
     ------
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
-    """
-    return select_sparse_kmeans(X, bound=bound, n_init=n_init, rng=rng).labels
-
-
-def select_sparse_kmeans(
-    X: npt.ArrayLike, *, bound: float | None = None, n_init: int = 10, rng: np.random.Generator | int
-) -> Selection:
-    """Return the labels of sparse 2-means and the columns with positive weights.
-
-    Parameters and errors are those of sparse_kmeans.
     """
     data, n_init, random = standardize_columns(as_data(X)), positive_int(n_init, "n_init"), as_generator(rng)
     bounds = None if bound is None else np.array([as_bound(bound)])

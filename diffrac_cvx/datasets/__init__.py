@@ -2,10 +2,10 @@
 
 from diffrac_cvx.datasets.groups import column_groups
 from diffrac_cvx.datasets.planted import Planted, make_planted
-from diffrac_cvx.datasets.real import SCALINGS, SETS, DataSet, describe, fetch, label_names, load, names
+from diffrac_cvx.datasets.real import SCALINGS, SETS, DataSet, fetch, load, names
 from diffrac_cvx.datasets.tables import Table, read_table
 
 __all__ = [
-    "SCALINGS", "SETS", "DataSet", "Planted", "Table", "column_groups", "describe", "fetch", "label_names", "load",
+    "SCALINGS", "SETS", "DataSet", "Planted", "Table", "column_groups", "fetch", "load",
     "make_planted", "names", "read_table",
 ]  # fmt: skip

@@ -17,7 +17,6 @@ from diffrac_cvx.points.checks import Array
 MAX_CATEGORIES = 50  # of a one-hot encoded column
 MAX_NAMES_SHOWN = 12  # names listed in a message
 MAX_VALUES_SHOWN = 3  # values listed in a message
-MAX_LINES = 3  # lines of units or totals that an error suggests to skip
 SAMPLE_ENTRIES = 200  # entries used to decide whether a column is mostly numbers
 MISSING_TEXTS = frozenset(  # those of pandas, and its missing values as text
     [
@@ -41,7 +40,6 @@ class RawTable:
     row_names: Sequence[Any] | None = None  # entries of a first column without a name
     label: str | None = None  # column of the labels
     mark: str = ""  # decimal mark of columns in which both are possible
-    first_line: int = 0  # index of the line of the first row
 
 
 def name_columns(titles: Sequence[str], columns: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> RawTable:
@@ -105,7 +103,7 @@ def read_numbers(
     """
     missing, codes = MISSING_TEXTS.union(na_values), [to_number(text, marks[0]) for text in na_values]
     columns, unclear = dict[str, np.ndarray](), dict[str, tuple[list[str], dict[str, Array]]]()
-    certain, commas, doubtful = set[str](), list[str](), list[str]()
+    certain, doubtful = set[str](), list[str]()
     for name in names:
         entries = table.columns[name]
         if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf" and not np.isinf(entries).any():
@@ -119,24 +117,17 @@ def read_numbers(
             unclear[name] = list(filter(None, texts)), readings
         elif len(readings) == 1 and len(possible) == 2:
             certain.update(readings)
-            commas += [repr(name)] if "," in readings else []
     for name, (present, readings) in unclear.items():
         marked = next(text for text in present if "." in text or "," in text)
         chosen = min(certain) if len(certain) == 1 else table.mark or re.findall("[.,]", marked)[0]
         columns[name] = readings[chosen]
         if chosen == "," or any("." not in text for text in present):
             doubtful.append(f"{marked} in column {name!r} was read as {to_number(marked, chosen):.12g}")
-    notes = []
-    if commas:
-        notes.append(f"numbers with a decimal comma: {format_list(commas)}. Specify the decimal mark if this is wrong")
-    if doubtful:
-        more = f", and so were {len(doubtful) - 1} more columns" if len(doubtful) > 1 else ""
-        remedy = "Specify the decimal mark or the thousands separator if this is wrong"
-        notes.append(f"{doubtful[0]}{more}. {remedy}")
+    remedy = "Specify the decimal mark or the thousands separator if this is wrong"
     for name, column in columns.items():
         if codes and column.dtype != object:
             columns[name] = np.where(np.isin(column, codes), np.nan, column)
-    return columns, notes
+    return columns, [f"{format_list(doubtful)}. {remedy}"] if doubtful else []
 
 
 # Categories
@@ -195,55 +186,39 @@ def encode_columns(
 # Errors
 
 
-def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: str, first_line: int) -> DataError:
+def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: str) -> DataError:
     """Return the DataError that names all text columns among the features, and the remedies."""
-    entries, bad, stray = {name: columns[name].tolist() for name in wrong}, dict[str, list[int]](), list[str]()
-    for name, texts in entries.items():
-        present = [i for i, text in enumerate(texts) if text]
-        bad[name] = min(([i for i in present if not is_number(texts[i], mark)] for mark in marks), key=len)
-        is_mixed = all(is_number(texts[i]) for i in present)
-        stray += [name] if is_mixed or 2 * len(bad[name]) < len(present) else []
-    first, row, rows = wrong[0], bad[wrong[0]][0], sorted({i for name in stray for i in bad[name]})
-    values = {name: list(dict.fromkeys(entries[name][i] for i in bad[name])) for name in wrong}
-    if len(wrong) == 1:
-        more = f" and {len(bad[first]) - 1} more" if len(bad[first]) > 1 else ""
-        message = f"column {first!r} contains text: {entries[first][row]!r} in {format_row(row)}{more}"
-    else:
-        shown = [f"{name!r} ({format_list(map(repr, values[name][:MAX_VALUES_SHOWN]))})" for name in wrong]
-        message = f"{len(wrong)} columns are not numeric: {format_list(shown)}; the first text is in {format_row(row)}"
-    pairs = {name: "drop" for name in wrong if name not in stray}
-    texts = list(dict.fromkeys(text for name in stray for text in values[name]))
-    has_numbers, n_rows, n, remedies = any(map(is_number, texts)), len(rows), len(entries[first]), list[str]()
+    bad, texts, stray = dict[str, list[int]](), dict[str, list[str]](), list[str]()
+    for name in wrong:
+        present = [(i, text) for i, text in enumerate(columns[name]) if text]
+        bad[name] = min(([i for i, text in present if not is_number(text, mark)] for mark in marks), key=len)
+        texts[name] = list(dict.fromkeys(columns[name][bad[name]]))
+        stray += [name] if 2 * len(bad[name]) <= len(present) or all(is_number(text) for _, text in present) else []
+    shown = format_list(f"{name!r} ({format_list(map(repr, texts[name][:MAX_VALUES_SHOWN]))})" for name in wrong)
+    pairs, remedies = {name: "drop" for name in wrong if name not in stray}, list[str]()
     if pairs:
-        remedies.append("drop the text columns, use one as the label, or one-hot encode them, but never the outcome")
-        remedies.append("remove the units of numbers (a decimal comma may stay)")
-        if first in pairs and len(set(entries[first])) == n and first == next(iter(columns)):
-            remedies.append(f"if {first!r} names features, transpose the table")
-    elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(n_rows)) and has_no_numbers(columns, rows):
-        pairs = {f"{first_line + 1}-{first_line + n_rows}": "skip_rows"}  # counted from 1
-        remedies.append("skip these lines, if they are units")
-    elif n_rows <= MAX_LINES and not has_numbers and rows == list(range(n - n_rows, n)):
-        pairs = {str(n_rows): "skip_footer"}
-        remedies.append("skip lines at the end, if they are totals")
-    if has_numbers:
+        remedies = [
+            "drop the text columns, use one as the label, or one-hot encode them, but never the outcome",
+            "remove the units of numbers (a decimal comma may stay)",
+        ]
+        if wrong[0] == next(iter(columns)) and len({*columns[wrong[0]]}) == len(columns[wrong[0]]):
+            remedies.append(f"if {wrong[0]!r} names features, transpose the table")
+    if any(is_number(text) for name in stray for text in texts[name]):
         remedies.append("write all numbers of a column with one decimal mark")
-    elif stray and set(pairs.values()) <= {"drop"}:
-        remedies.append("correct the text among numbers, or read it as missing")
-        pairs |= dict.fromkeys(texts[:MAX_VALUES_SHOWN], "na_values")
+    elif stray:
+        remedies.append("correct the text among numbers, read it as missing, or skip lines of units or totals")
+        found = dict.fromkeys(text for name in stray for text in texts[name])
+        pairs |= dict.fromkeys(islice(found, MAX_NAMES_SHOWN), "na_values")
     return DataError(
-        f"{message}. Remedy: {'; or '.join(remedies)}", column=first, row=row,
+        f"text in column{'s' * (len(wrong) > 1)} {shown}; the first is in {format_row(bad[wrong[0]][0])}. "
+        f"Remedy: {'; or '.join(remedies)}",
         remedies=tuple(dict.fromkeys(pairs.values())), columns=tuple(pairs.items()),
     )  # fmt: skip
 
 
-def has_no_numbers(columns: Mapping[str, np.ndarray], rows: list[int]) -> bool:
-    """Return whether all entries of these rows are text or missing, as in a line of units."""
-    return not any(is_number(str(text)) for column in columns.values() for text in column[rows])
-
-
 def drop_error(message: str, names: Sequence[str]) -> DataError:
     """Return the DataError about columns to drop."""
-    return DataError(message, column=names[0], remedies=("drop",), columns=tuple((name, "drop") for name in names))
+    return DataError(message, remedies=("drop",), columns=tuple((name, "drop") for name in names))
 
 
 def format_row(row: int) -> str:

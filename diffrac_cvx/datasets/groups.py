@@ -18,7 +18,7 @@ HEADER_NAMES = ("column", "feature", "name", "variable")  # of the first column 
 def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> dict[str, list[int]]:
     """Return the feature groups of a table as column indices by group name, for estimators and `Penalty`.
 
-    Every column is in exactly one group; an ungrouped column is a group of its own, under its own name.
+    Every column is in exactly one group; a column without a group is a group of its own, under its own name.
 
     Parameters
     ----------
@@ -51,9 +51,7 @@ def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> di
     groups: dict[str, list[int]] = {}
     for j, name in enumerate(names):
         groups.setdefault(keys.get(name, name), []).append(j)
-    if by == CATEGORY or isinstance(by, Path) or not str(by).startswith(PREFIX):
-        return groups
-    return {names[some[0]] if len(some) == 1 else key: some for key, some in groups.items()}
+    return groups
 
 
 def read_groups_file(path: Path, names: Sequence[str]) -> dict[str, str]:

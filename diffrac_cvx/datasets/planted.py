@@ -18,8 +18,6 @@ DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]
     "student": lambda rng, shape: 0.6**0.5 * rng.standard_t(5, shape),
 }
 
-PLANTED_SCALINGS = ("unit", "none")
-
 
 class Planted(NamedTuple):
     """Data X (n, d), labels y (n,), and the direction v (d,) that separates them: X v = Pi y if noise = 0."""
@@ -37,13 +35,13 @@ def make_planted(
     noise: float = 0.0,
     *,
     law: str = "gaussian",
-    scaling: str = "unit",
     rng: np.random.Generator | int = 0,
 ) -> Planted:
     r"""Return simulated data with two clusters planted along a sparse direction.
 
     The signal is y + noise * (a Gaussian vector).  A random rotation mixes it with ``sparsity - 1`` noise columns to
-    form the first columns; the other noise columns are not mixed.  All columns are centred.  Therefore
+    form the first columns; the other noise columns are not mixed.  All columns are centred and
+    divided by their root mean square.  Therefore
 
     .. math::
         X v = \Pi_n (y + \mathrm{noise} \cdot \varepsilon), \qquad v_j = 0 \text{ for } j > \mathrm{sparsity}
@@ -64,8 +62,6 @@ def make_planted(
         Standard deviation of the noise on the labels.
     law : {"gaussian", "uniform", "rademacher", "laplace", "student"}
         Distribution of the noise columns, with variance 1; "student" has 5 degrees of freedom.
-    scaling : {"unit", "none"}
-        "unit" divides each column by its root mean square.
     rng : numpy.random.Generator or int
         Random number generator, or its seed.
 
@@ -85,30 +81,21 @@ def make_planted(
     require_memory(8.0 * entries, f"a table of {n} points and {d} columns", "decrease n or d")
     noise = nonnegative(noise, "noise")
     draw = DISTRIBUTIONS[one_of(law, "law", DISTRIBUTIONS)]
-    one_of(scaling, "scaling", PLANTED_SCALINGS)
     random = as_generator(rng)
-    y = random.permutation(make_sorted_labels(n, imbalance))
+    imbalance = in_unit_interval(imbalance, "imbalance")
+    if imbalance == 1.0:
+        raise ParameterError("imbalance = 1 gives a single cluster; it must be less than 1")
+    larger = np.arange((n + 1) // 2, n)  # possible numbers of points labelled +1
+    m = larger[np.argmin(np.abs(((2 * larger - n) / n) ** 2 - imbalance))]
+    y = random.permutation(np.repeat([1.0, -1.0], [m, n - m]))
     signal = y + noise * random.standard_normal(n)
     columns = np.column_stack([signal, draw(random, (n, d - 1))])
     columns -= columns.mean(axis=0)
     v, Q = np.zeros(d), draw_rotation(sparsity, random)
     columns[:, :sparsity] = columns[:, :sparsity] @ Q
     v[:sparsity] = Q[0]
-    if scaling == "unit":
-        scale = np.sqrt(np.mean(columns**2, axis=0))
-        columns *= inverse_or_one(scale)
-        v *= scale
-    return Planted(columns, y, v)
-
-
-def make_sorted_labels(n: int, imbalance: float) -> Array:
-    """Return n labels, first +1 and then -1, both present, with (1'y/n)^2 as close as possible to ``imbalance``."""
-    imbalance = in_unit_interval(imbalance, "imbalance")
-    if imbalance == 1.0:
-        raise ParameterError("imbalance = 1 gives a single cluster; it must be less than 1")
-    larger = np.arange((n + 1) // 2, n)
-    m = larger[np.argmin(np.abs(((2 * larger - n) / n) ** 2 - imbalance))]
-    return np.repeat([1.0, -1.0], [m, n - m])
+    scale = np.sqrt(np.mean(columns**2, axis=0))
+    return Planted(columns * inverse_or_one(scale), y, v * scale)
 
 
 def draw_rotation(size: int, rng: np.random.Generator) -> Array:

@@ -1,9 +1,7 @@
 """Read the columns of a file: format, encoding, separator and first line; every assumption is a note."""
 
-import bz2
 import csv
 import gzip
-import lzma
 import re
 import zipfile
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -11,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,14 +25,9 @@ from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.points.checks import did_you_mean
 
-UNPACKERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-LIBSVM_LINE = re.compile(rb"\s*[+-]?[\d.]+(\s+\d+:\S+)+\s*")
-SUFFIXES = (
-    ".csv", ".tsv", ".txt", ".dat", ".data", ".libsvm", ".svm", ".xlsx", ".npz", ".npy", ".parquet", *UNPACKERS, ".zip",
-)  # fmt: skip
+SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".libsvm", ".svm", ".xlsx", ".parquet", ".gz")
 MEMORY_COPIES = 4  # copies of a table in memory while it is read
-LARGE_ARCHIVE = 2**26  # unpacked bytes
-MAX_COMPRESSION = 200  # ratio of unpacked to packed bytes; archives written by programs have up to 50
+MAX_UNPACKED = 2**30  # bytes
 EXCEL_EXPANSION = 4  # memory of the cells relative to the text of a sheet
 SAMPLE_LINES = 100  # lines used to find the separator and the column names
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first one wins a tie
@@ -77,18 +69,20 @@ def read_file(source: str | Path | bytes, name: str, options: ReadOptions) -> Ra
         if suffix not in SUFFIXES:
             raise DataError(f"unsupported extension {suffix!r}. Use one of {', '.join(SUFFIXES)}")
         content = source if isinstance(source, bytes) else Path(source).read_bytes()
-        if suffix in UNPACKERS or suffix == ".zip":
-            content, suffix = unpack(content, name, suffix)
-        if suffix in (".npz", ".npy"):
-            return read_arrays(content)
+        if suffix == ".gz":
+            with gzip.open(BytesIO(content)) as file:
+                content = file.read((limit := unpacked_limit()) + 1)
+            if len(content) > limit:
+                raise ResourceError(f"it unpacks to more than {limit} bytes. Unpack it yourself, or use a part of it")
+            suffix = Path(Path(name).stem).suffix.lower()
+        if suffix in (".libsvm", ".svm"):
+            X, y = read_libsvm(content)
+            return name_columns([""] * X.shape[1] + ["y"], [*X.T, y], label="y")
         if suffix == ".parquet":
             return read_parquet(content)
         if suffix == ".xlsx":
             return read_excel(content, options)
         text, notes = decode(content, options.encoding)
-        if suffix in (".libsvm", ".svm") or LIBSVM_LINE.fullmatch(content[:4096].split(b"\n")[0]):
-            X, y = read_libsvm(text, "the file")
-            return name_columns([""] * X.shape[1] + ["y"], [*X.T, y], notes, label="y")
         table = read_text(text, options)
         return replace(table, notes=(*notes, *table.notes))
     except DataError as error:
@@ -129,47 +123,9 @@ def transpose_table(table: RawTable, drop: Sequence[str]) -> tuple[RawTable, lis
 # Formats
 
 
-def unpacked_limit(content: bytes, expansion: int = 1) -> int:
-    """Return the largest plausible size of unpacked bytes of which the columns and their copies fit in memory."""
-    fitting = available_memory() / (MEMORY_COPIES * expansion)
-    return int(min(fitting, max(LARGE_ARCHIVE, MAX_COMPRESSION * len(content))))
-
-
-def unpack(content: bytes, name: str, suffix: str) -> tuple[bytes, str]:
-    """Return the unpacked bytes of a compressed file and the suffix of its content."""
-    limit, inner = unpacked_limit(content), name.removesuffix(suffix)
-    if suffix == ".zip":
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
-            if len(members) != 1:
-                raise DataError(f"it contains {len(members)} files instead of one. Unpack it")
-            inner, unpacked = members[0].filename, archive.open(members[0]).read(limit + 1)
-    else:
-        with UNPACKERS[suffix](BytesIO(content)) as file:
-            unpacked = file.read(limit + 1)
-    if len(unpacked) > limit:
-        raise ResourceError(f"it unpacks to more than {limit} bytes. Unpack it yourself, or use a part of it")
-    return unpacked, Path(inner).suffix.lower()
-
-
-def read_arrays(content: bytes) -> RawTable:
-    """Return NumPy arrays as columns: X, and y as a column of that name."""
-    if zipfile.is_zipfile(BytesIO(content)):
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
-        require_memory(MEMORY_COPIES * unpacked, "the unpacked table", "use a part of it")
-    loaded = np.load(BytesIO(content), allow_pickle=False)
-    arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    X, label = arrays.get("X"), "y" if "y" in arrays else None
-    if not isinstance(X, np.ndarray) or X.ndim != 2:
-        raise DataError(f"it must contain a two-dimensional array X; it contains {format_list(arrays)}")
-    names = list(map(str, arrays.get("feature_names", [""] * X.shape[1])))
-    if label is None:
-        return name_columns(names, X.T)
-    if arrays["y"].shape != X.shape[:1]:
-        raise DataError(f"its array y has shape {arrays['y'].shape}, but X has {len(X)} rows")
-    table = name_columns([*names, label], [*X.T, arrays["y"]])
-    return replace(table, label=list(table.columns)[-1])
+def unpacked_limit(expansion: int = 1) -> int:
+    """Return the largest number of unpacked bytes to read; the columns and their copies must fit in memory."""
+    return int(min(MAX_UNPACKED, available_memory() / (MEMORY_COPIES * expansion)))
 
 
 def read_parquet(content: bytes) -> RawTable:
@@ -198,7 +154,7 @@ def read_excel(content: bytes, options: ReadOptions) -> RawTable:
     """Return the columns of a sheet, read as the same cells in a comma-separated text."""
     import openpyxl
 
-    limit = unpacked_limit(content, EXCEL_EXPANSION)
+    limit = unpacked_limit(EXCEL_EXPANSION)
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if sum(member.file_size for member in archive.infolist()) > limit:  # bounds what is read of each member
             raise ResourceError(f"it unpacks to more than {limit} bytes. Save it as CSV, or use a part of it")
@@ -226,15 +182,13 @@ def decode(content: bytes, encoding: str | None) -> tuple[str, list[str]]:
     named = encoding or ("utf-16" if content[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else None)
     if named is None and b"\0" in content:
         raise DataError("it is not UTF-8 text: it contains zero bytes. Specify its encoding, such as utf-16-le")
-    for one in [named] if named else ["utf-8", "cp1252", "latin-1"]:  # the last decodes all bytes
-        try:
-            text = content.decode(one).removeprefix("\ufeff")
-        except (LookupError, UnicodeError) as error:
-            reason = error
-        else:
-            note = f"the file is not UTF-8 and was read as {one}. Specify its encoding if letters are wrong"
-            return text, [] if one in (named, "utf-8") else [note]
-    raise DataError(f"it does not have the encoding {named!r}: {reason}")
+    try:
+        return content.decode(named or "utf-8").removeprefix("\ufeff"), []
+    except (LookupError, UnicodeError) as error:
+        if named:
+            raise DataError(f"it does not have the encoding {named!r}: {error}") from None
+    note = "the file is not UTF-8 and was read as cp1252. Specify its encoding if letters are wrong"
+    return content.decode("cp1252"), [note]
 
 
 def read_text(text: str, options: ReadOptions) -> RawTable:
@@ -245,11 +199,10 @@ def read_text(text: str, options: ReadOptions) -> RawTable:
     if options.comment:
         lines = [line.partition(options.comment)[0] for line in lines]
     marks = ("#",) if options.comment is None else ()
-    heads = (not line or line.startswith(marks) for line in map(str.strip, lines))
-    start = next((i for i, is_head in enumerate(heads) if not is_head), len(lines))
+    start = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(marks)), None)
+    if start is None:
+        raise DataError("it has no rows")
     n_skipped = sum(bool(line.strip()) for line in lines[:start])
-    if start == len(lines):
-        raise DataError("it has no rows" if n_skipped else "it is empty")
     separator = options.separator or find_separator(lines[start:], options.decimal)
     rows, ends = split_lines(lines[start:], "\t" if separator == r"\t" else separator)
     sample = [list(map(str.strip, row)) for row in rows[:SAMPLE_LINES]]
@@ -259,11 +212,6 @@ def read_text(text: str, options: ReadOptions) -> RawTable:
         has_header, note = find_header(sample[n_titles:])
     sample, n_skipped = sample[n_titles:], n_skipped + n_titles
     first, width = n_titles + bool(has_header), len(sample[0]) + is_one_short(sample)
-    if n_titles and not has_header and max(map(len, sample)) == 2:
-        raise DataError(
-            "the first line has one entry but the rows have two values. If these are one number with a decimal comma, "
-            "specify another separator"
-        )
     if first == len(rows):
         raise DataError("there is no row below the header")
     rows, ends = rows[first:], ends[first:]
@@ -287,7 +235,7 @@ def read_text(text: str, options: ReadOptions) -> RawTable:
     }
     return name_columns(
         [titles[j] for j in used], list(used.values()), [text for text, is_needed in notes.items() if is_needed],
-        row_names=row_names, mark="." if separator == "," else "", first_line=start + ends[0] - 1,
+        row_names=row_names, mark="." if separator == "," else "",
     )  # fmt: skip
 
 

@@ -1,8 +1,4 @@
-"""Real data sets: nine with two classes, as in the paper's Table 1, and four with many labels; their files.
-
-LIBSVM text is parsed here because errors must name the file and the line, and because scikit-learn, which has a
-LIBSVM reader, is an optional dependency.
-"""
+"""Real data sets: nine with two classes, as in the paper's Table 1, and four with many labels; their files."""
 
 import gzip
 import hashlib
@@ -82,22 +78,11 @@ class DataSet:
 
 
 RECORDS = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))
-SETS = {
-    name: DataSet(name=name, **{**record, "classes": tuple(record.get("classes", ()))})
-    for name, record in RECORDS.items()
-}
-
-
-def min_max(X: Array) -> Array:
-    """Return the columns scaled to [-1, 1]; constant columns become -1."""
-    low = X.min(axis=0)
-    return np.asarray(2.0 * (X - low) * inverse_or_one(X.max(axis=0) - low) - 1.0)
-
-
+SETS = {name: DataSet(name=name, **{**one, "classes": tuple(one.get("classes", ()))}) for name, one in RECORDS.items()}
 SCALINGS: dict[str, Callable[[Array], Array]] = {
     "none": lambda X: X,
     "standardize": lambda X: standardize_columns(X),
-    "min-max": min_max,
+    "min-max": lambda X: 2.0 * (X - X.min(axis=0)) * inverse_or_one(np.ptp(X, axis=0)) - 1.0,
 }
 
 
@@ -118,24 +103,10 @@ def names(kind: str = "two-class") -> tuple[str, ...]:
     return tuple(name for name, record in SETS.items() if record.kind == kind)
 
 
-def describe(name: str) -> DataSet:
-    """Return the description of a data set.
-
-    Parameters
-    ----------
-    name : str
-        One of `names`, of any kind.
-
-    Raises
-    ------
-    ParameterError
-        If the name is unknown.
-    """
-    return SETS[one_of(name, "name", SETS)]
-
-
-def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[Array, Array]:
+def load(name: str, *, scaling: str = "none") -> tuple[Array, Array]:
     """Return the data X (n, d) and the labels in {-1, +1}: y (n,), or Y (n, K) for a multi-label data set.
+
+    Rows and columns of zeros are dropped, as in the paper: a1a then has 113 columns, w1a is 2270 x 290.
 
     Source: section 7.2, Table 1.  As in the paper, d = 10 for "breast_cancer" counts the sample id, the first column.
 
@@ -145,8 +116,6 @@ def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[
         One of `names`, of any kind.
     scaling : {"none", "standardize", "min-max"}
         "standardize" gives columns with mean 0 and variance 1, "min-max" columns in [-1, 1].
-    drop_zeros : bool
-        Whether all-zero rows and columns are dropped, as in the paper: a1a then has 113 columns, w1a is 2270 x 290.
 
     Raises
     ------
@@ -155,30 +124,12 @@ def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[
     DataError
         If the file is missing or has another sha256; the message names the paths searched and how to get the file.
     """
-    record = describe(name)
+    record = SETS[one_of(name, "name", SETS)]
     one_of(scaling, "scaling", SCALINGS)
     X, labels = parse_file(record, read_packed(record))
-    if drop_zeros:
-        rows = X.any(axis=1)
-        X, labels = X[np.ix_(rows, X.any(axis=0))], labels[rows]
+    rows = X.any(axis=1)
+    X, labels = X[np.ix_(rows, X.any(axis=0))], labels[rows]
     return np.ascontiguousarray(SCALINGS[scaling](X)), np.where(labels == record.positive, 1.0, -1.0)
-
-
-def label_names(name: str) -> tuple[str, ...]:
-    """Return the label names of a multi-label data set.
-
-    Parameters
-    ----------
-    name : str
-        One of ``names("multi-label")``.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As for `load`.
-    """
-    one_of(name, "name", names("multi-label"))
-    return read_label_names(read_packed(SETS[name]))
 
 
 def cache_folder() -> Path:
@@ -233,43 +184,22 @@ def read_packed(record: DataSet) -> bytes:
 def explain_missing(record: DataSet) -> str:
     """Return the message on a missing file: the paths searched and how to get it."""
     searched = " and ".join(str(path) for path in possible_paths(record))
-    how = (
-        f'Call diffrac_cvx.datasets.fetch("{record.name}") to download it from {record.url}'
-        if record.url
-        else f"Get it manually ({record.source}, sha256 {record.sha256}) and put it there"
-    )
+    how = f"Get it manually ({record.source}, sha256 {record.sha256}) and put it there"
+    if record.url:
+        how = f'Call diffrac_cvx.datasets.fetch("{record.name}") to download it from {record.url}'
     return f"{record.name!r} is not shipped and not found at {searched}. {how}, or set ${DATA_HOME_VARIABLE}"
 
 
-def read_libsvm(text: str, where: str) -> tuple[Array, Array]:
+def read_libsvm(content: bytes) -> tuple[Array, Array]:
     """Return X and the labels of LIBSVM text: a label and index:value pairs per line, with indices from 1."""
-    labels: list[float] = []
-    entries: list[tuple[int, int, float]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not (fields := line.partition("#")[0].split()):
-            continue
-        try:
-            pairs = [(int(index), float(value)) for index, value in (field.split(":") for field in fields[1:])]
-            if any(index < 1 for index, _ in pairs):
-                raise ValueError
-            entries += [(len(labels), index - 1, value) for index, value in pairs]
-            labels.append(float(fields[0]))
-        except ValueError:
-            message = f"line {number} of {where}: {line[:60]!r} must be 'label index:value ...', with indices from 1"
-            raise DataError(message) from None
-    if not entries:
-        raise DataError(f"{where} contains no data in LIBSVM format")
-    rows, columns, values = zip(*entries, strict=True)
-    require_memory(8.0 * len(labels) * (max(columns) + 1), f"{where} as a dense table", "use a part of it")
-    X = np.zeros((len(labels), max(columns) + 1))
-    X[list(rows), list(columns)] = values
-    return X, np.array(labels)
+    from sklearn.datasets import load_svmlight_file  # here because scikit-learn is an optional dependency
 
-
-def read_label_names(packed: bytes) -> tuple[str, ...]:
-    """Return the label names in an npz archive."""
-    with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
-        return tuple(str(name) for name in archive["label_names"])
+    try:
+        X, labels = load_svmlight_file(io.BytesIO(content), zero_based=False)
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"every line must be 'label index:value ...', with indices from 1: {error}") from None
+    require_memory(8.0 * X.shape[0] * X.shape[1], "the LIBSVM data as a dense table", "use a part of it")
+    return X.toarray(), labels
 
 
 def parse_file(record: DataSet, packed: bytes) -> tuple[Array, Array]:
@@ -280,7 +210,7 @@ def parse_file(record: DataSet, packed: bytes) -> tuple[Array, Array]:
     if record.file.endswith(".csv.gz"):
         table = np.loadtxt(io.BytesIO(gzip.decompress(packed)), delimiter=",", skiprows=1, ndmin=2)
         return np.ascontiguousarray(table[:, :-1]), table[:, -1]
-    return read_libsvm(packed.decode(), record.file)
+    return read_libsvm(packed)
 
 
 def fetch(name: str, *, url: str | None = None) -> Path:
@@ -292,7 +222,7 @@ def fetch(name: str, *, url: str | None = None) -> Path:
     Parameters
     ----------
     name : str
-        Data set that is not shipped and has a known address, such as "australian", "dna" or "w1a".
+        Data set with a known address, such as "australian", "dna" or "w1a"; a shipped one is not downloaded.
     url : str, optional
         Mirror of the file, by https (http on this machine only); by default the page named in the paper.  Redirects are
         refused.
@@ -300,13 +230,13 @@ def fetch(name: str, *, url: str | None = None) -> Path:
     Raises
     ------
     ParameterError
-        If the name is unknown, the data set is shipped, or no address is known.
+        If the name is unknown, or no address is known.
     DataError
-        If the file cannot be downloaded or written, has another sha256, or has moved.
+        If the file cannot be downloaded, has another sha256, or has moved.
+    OSError
+        If the folder cannot be written to.
     """
-    record = describe(name)
-    if record.shipped:
-        raise ParameterError(f"{name!r} is shipped with the package. Load it instead")
+    record = SETS[one_of(name, "name", SETS)]
     for path in possible_paths(record):
         if path.is_file() and matches_checksum(record, path.read_bytes()):
             return path
@@ -332,7 +262,4 @@ def fetch(name: str, *, url: str | None = None) -> Path:
         answer = type(error).__name__ if error.response is None else f"status {error.response.status_code}"
         message = f"{name!r} could not be downloaded from {address} ({answer}); no file was saved"
         raise DataError(f"{message}. Check the connection, or pass the url of a mirror") from None
-    except OSError as error:
-        message = f"the folder {path.parent} cannot be written to ({error.strerror})"
-        raise DataError(f"{message}. Set ${DATA_HOME_VARIABLE} to another folder") from None
     return path

@@ -21,12 +21,11 @@ from diffrac_cvx.datasets.columns import (
     text_error,
 )
 from diffrac_cvx.datasets.reading import ReadOptions, read_file, transpose_table
-from diffrac_cvx.datasets.real import SCALINGS
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int, rounding_floor
 
 MISSING_POLICIES = ("error", "drop", "mean")
-DEFAULTS = vars(ReadOptions()) | {"missing": "error", "scaling": "none"}
+DEFAULTS = vars(ReadOptions()) | {"missing": "error"}
 SUMMARY_NAMES = ("total", "totals", "grand total", "sum", "mean", "average", "avg", "sd", "std", "median", "min", "max")
 MISSING_CODES = [float("9" * digits + end) for digits in range(2, 7) for end in ("", ".9", ".99")]  # or their negatives
 
@@ -85,7 +84,6 @@ def read_table(
     drop: Sequence[str] = (),
     one_hot: Sequence[str] | str = (),
     missing: str = "error",
-    scaling: str = "none",
     name: str = "",
     header: bool | None = None,
     separator: str | None = None,
@@ -106,18 +104,16 @@ def read_table(
     Parameters
     ----------
     source : str, Path or bytes
-        Path of a .csv, .tsv, .txt, .dat or .data file (any separator), or of an .xlsx, .parquet, .npz (X and optionally
-        y), .npy or .libsvm file, possibly compressed (.gz, .bz2, .xz, .zip); or the bytes of such a file.
+        Path of a .csv, .tsv, .txt, .dat or .data file (any separator), or of an .xlsx, .parquet or .libsvm file, each
+        possibly compressed as .gz; or the bytes of such a file.
     label : str, optional
-        Column with the labels (numbers or text).  In an npz or LIBSVM file, "y" by default if present.
+        Column with the labels (numbers or text).  In a LIBSVM file, "y" by default.
     drop : sequence of str
         Columns to drop, such as sample IDs.
     one_hot : sequence of str, or "all"
         Categorical columns to one-hot encode: one binary column per category, or a single one for two categories.
     missing : {"error", "drop", "mean"}
         Treatment of missing values: raise an error, drop the rows, or use the column mean.
-    scaling : {"none", "standardize", "min-max"}
-        Scaling of the features, as in `load`.
     name : str
         File name if bytes are given; its extension determines the format.
     header : bool, optional
@@ -149,14 +145,13 @@ def read_table(
     Raises
     ------
     ParameterError
-        If ``missing``, ``scaling``, ``decimal``, ``thousands`` or ``top_variance`` is not an allowed value.
+        If ``missing``, ``decimal``, ``thousands`` or ``top_variance`` is not an allowed value.
     DataError
         If the file cannot be read as a numeric table; the message names all offending columns and the remedies.
     ResourceError
         If the unpacked content would not fit in memory.
     """
     one_of(missing, "missing", MISSING_POLICIES)
-    one_of(scaling, "scaling", SCALINGS)
     for mark, parameter in ((decimal, "decimal"), (thousands, "thousands")):
         if mark is not None:
             one_of(mark, parameter, (".", ","))
@@ -167,15 +162,14 @@ def read_table(
         transpose,
     )  # fmt: skip
     roles = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "aside": tuple(aside)}
-    given: dict[str, Any] = {**roles, **vars(reading), "missing": missing, "scaling": scaling}
+    given: dict[str, Any] = {**roles, **vars(reading), "missing": missing}
     options = {key: value for key, value in given.items() if value not in (None, (), [], DEFAULTS.get(key))}
     raw = read_file(source, name or str(source), reading)
-    summaries = [] if transpose else find_summary_rows(raw)
+    summaries = [] if transpose else find_summary_row(raw)
     raw, drop = transpose_table(raw, drop) if transpose else (raw, drop)
     label = label if label is not None else raw.label
     targets, encoded = [label] if label else [], [] if one_hot == "all" else list(one_hot)
-    for some, purpose in ((targets, ""), (drop, " to drop"), (aside, " to set aside"), (encoded, " to one-hot encode")):
-        require_columns(raw, some, purpose)
+    require_columns(raw, [*targets, *drop, *aside, *encoded])
     used = [column for column in raw.columns if column not in drop]
     columns, changes = read_numbers(raw, used, reading.marks, reading.na_values, {*targets, *aside, *encoded})
     messages = [*raw.notes, *summaries, *changes]
@@ -187,7 +181,7 @@ def read_table(
         counts = {column: len({*features[column]} - {None}) for column in texts}
         encoded = [column for column in texts if 2 <= counts[column] <= min(MAX_CATEGORIES, len(features[column]) // 2)]
     if wrong := [column for column in texts if column not in set(encoded)]:
-        raise text_error(features, wrong, reading.marks, raw.first_line)
+        raise text_error(features, wrong, reading.marks)
     categories = find_categories(features, encoded)
     X, names = encode_columns(features, categories)
     if categories:
@@ -197,26 +191,25 @@ def read_table(
     unlabeled = None if labels is None else np.array([text is None for text in labels])
     X, mask, changes = clean_missing(X, names, missing, unlabeled)
     if len(X) < 2:
-        left = "no row is" if len(X) == 0 else "one row is"
-        raise DataError(f"{left} left; clustering needs at least two rows")
+        raise DataError(f"{'one' if len(X) else 'no'} row is left; clustering needs at least two rows")
     messages += changes
     if top_variance is not None:
         largest = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:top_variance])
         messages.append(f"the {len(largest)} of {X.shape[1]} features with the largest variance were selected")
         X, names = X[:, largest], tuple(names[j] for j in largest)
+    X = np.ascontiguousarray(X)
     messages += find_data_warnings(X, names)
     text = None if labels is None else labels[mask].astype(str)
     classes = () if text is None else tuple(np.unique(text).tolist())
     excluded = {column: np.array(as_texts(columns[column]), dtype=object)[mask] for column in aside}
     points = np.array(raw.row_names)[mask] if transpose else None
-    X = np.ascontiguousarray(SCALINGS[scaling](X))
     return Table(X, names, text, classes, np.flatnonzero(mask), tuple(messages), excluded, categories, options, points)
 
 
-def require_columns(table: RawTable, names: Sequence[str], purpose: str = "") -> None:
+def require_columns(table: RawTable, names: Sequence[str]) -> None:
     """Raise DataError naming all columns that the table lacks."""
     if unknown := [name for name in names if name not in table.columns]:
-        what = f"column{'s' * (len(unknown) > 1)} {format_list(map(repr, unknown))}{purpose}"
+        what = f"column{'s' * (len(unknown) > 1)} {format_list(map(repr, unknown))}"
         suggestion = did_you_mean(unknown[0], table.columns)
         message = f"there is no {what}; the columns are {format_list(table.columns)}{suggestion}"
         note = next((note for note in table.notes if note.startswith("the first line")), "")
@@ -250,8 +243,8 @@ def clean_missing(
             f"values are missing in {int(wrong.any(axis=1).sum())} of {len(X)} rows: {format_list(counts)}; the first "
             f"missing value is in {format_row(row)}, {titles[column]}. Drop these rows, or replace missing values by "
             "the column mean",
-            column=[*names, None][column], row=row, remedies=("missing",),
-        )  # fmt: skip
+            remedies=("missing",),
+        )
     mask = labeled & ~is_missing.any(axis=1) if missing == "drop" else labeled
     changes = []
     if not mask.all():
@@ -259,30 +252,25 @@ def clean_missing(
     X, is_missing = X[mask], is_missing[mask]
     if count := int(is_missing.sum()):
         X = np.where(is_missing, np.nanmean(X, axis=0) if means is None else means, X)
-        which = "column" if means is None else "training"
-        changes.append(f"replaced {count} missing value{'s' * (count > 1)} by the {which} mean")
+        mean = "column mean" if means is None else "training mean"
+        changes.append(f"replaced {count} missing value{'s' * (count > 1)} by the {mean}")
     return X, mask, changes
 
 
 # Warnings
 
 
-def find_summary_rows(table: RawTable) -> list[str]:
-    """Return a note on the last rows if each has an entry such as Total that no other row of its column has."""
-    found, columns = list[str](), list(map(list, table.columns.values()))
-    for row in zip(*map(reversed, columns), strict=True):
-        texts = [(text, column) for text, column in zip(row, columns, strict=True) if isinstance(text, str)]
-        summaries = [(text, column) for text, column in texts if text.strip(" .:").lower() in SUMMARY_NAMES]
-        names = [text.strip() for text, column in summaries if column.count(text) == 1]
-        if not names:
-            break
-        found.insert(0, repr(names[0]))
-    which = "the last row is" if len(found) == 1 else f"the last {len(found)} rows are"
-    return [f"{which} named {format_list(found)} but used as points. Skip lines at the end if not"] if found else []
+def find_summary_row(table: RawTable) -> list[str]:
+    """Return a note on the last row if it has an entry such as Total that no other row of its column has."""
+    lasts = [(column[-1], column) for column in table.columns.values() if len(column) and isinstance(column[-1], str)]
+    summaries = [(text.strip(), column) for text, column in lasts if text.strip(" .:").lower() in SUMMARY_NAMES]
+    found = [text for text, column in summaries if [str(entry).strip() for entry in column].count(text) == 1]
+    note = "the last row is named {!r} but used as a point. Skip lines at the end if it is not one"
+    return [note.format(found[0])] if found else []
 
 
 def find_data_warnings(X: Array, names: Sequence[str]) -> Iterator[str]:
-    """Yield warnings about features (n, d) that may be row numbers, missing codes, constants or duplicates."""
+    """Yield warnings about features (n, d) that may be row numbers, missing codes or constants."""
     begins = np.all(np.diff(X[:3], axis=0) == 1.0, axis=0) & (len(X) > 2)
     for j in np.flatnonzero(begins).tolist():
         if np.all(np.diff(X[:, j]) == 1.0):
@@ -298,10 +286,3 @@ def find_data_warnings(X: Array, names: Sequence[str]) -> Iterator[str]:
     if constant.any():
         constants = format_list(repr(names[j]) for j in np.flatnonzero(constant).tolist())
         yield f"constant columns carry no information: {constants}"
-    same: dict[bytes, list[int]] = {}
-    for j, column in enumerate(X.T + 0.0):  # -0.0 + 0.0 is 0.0
-        same.setdefault(column.tobytes(), []).append(j)
-    twice = [indices for indices in same.values() if len(indices) > 1 and not constant[indices[0]]]
-    if twice:
-        equal = format_list(" = ".join(repr(names[j]) for j in indices) for indices in twice)
-        yield f"columns are equal in every row, so they count more than once: {equal}. Keep one of each"

@@ -22,9 +22,6 @@ from diffrac_cvx.rounding.many_clusters import cluster_indices
 FILE_KIND = "diffrac-cvx score"
 FORMAT_VERSION = 2  # of the file: increased if older versions cannot read new files
 BOUND_NAMES = ("lower_bound", "upper_bound", "label_gap", "n_excluded")
-SCALED_TABLE_ERROR = (
-    "table was scaled, but models are saved in the original units of the features; read it with scaling='none'"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +156,6 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         raise ParameterError(f"model is a {type(model).__name__}, which cannot be saved{more}")
     if not hasattr(model, "coef_"):
         raise ParameterError("model is not fitted; fit it first")
-    if table is not None and table.options.get("scaling", "none") != "none":
-        raise ParameterError(SCALED_TABLE_ERROR)
     names = getattr(model, "feature_names_in_", None)
     schema = None if names is None else TableSchema(tuple(map(str, names)))
     if table is not None:

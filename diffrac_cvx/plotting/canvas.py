@@ -11,7 +11,7 @@ import scipy
 
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.writing import escape_control
-from diffrac_cvx.points.checks import Array, one_of
+from diffrac_cvx.points.checks import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -45,19 +45,13 @@ STYLES = (  # the first two colours are of this package, the others by Okabe and
     Style("#56B4E9", "-", "X"),
     Style("#7f7f7f", "-.", "*"),
 )
-STYLE_ALIASES = {
-    "c": "color",
-    "ls": "linestyle",
-    "lw": "linewidth",
-    "ms": "markersize",
-    "fc": "facecolor",
-    "ec": "edgecolor",
-}
 
 
 def merge_style(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of an artist: the defaults, updated by the given ones, also by matplotlib's aliases."""
-    return {**default, **{STYLE_ALIASES.get(name, name): value for name, value in given.items()}}
+    """Return the keywords of a line: the defaults, updated by the given ones, also by matplotlib's aliases."""
+    from matplotlib import cbook, lines
+
+    return {**default, **cbook.normalize_kwargs(dict(given), lines.Line2D)}
 
 
 def style_of(k: int) -> Style:
@@ -72,32 +66,6 @@ def line_style(k: int, given: Mapping[str, Any], **default: Any) -> dict[str, An
     return merge_style({**style, "markersize": 4.0, "linewidth": 1.3, **default}, given)
 
 
-def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT)) -> Any:
-    """Return a tuple of axes: those given, or those of a new figure, stacked with a shared x axis."""
-    if ax is not None:
-        given = tuple(np.ravel(np.array(ax, dtype=object)))
-        if len(given) < panels:
-            raise ParameterError(f"ax has {len(given)} axes for {panels} panels")
-        return given[:panels]
-    options: dict[str, Any] = {"sharex": True, "squeeze": False}
-    if WITHOUT_PYPLOT.get():
-        from matplotlib.figure import Figure
-
-        grid = Figure(figsize=size, layout="constrained").subplots(panels, 1, **options)
-    else:
-        _, grid = pyplot().subplots(panels, 1, figsize=size, layout="constrained", **options)
-    for axes in grid.flat:
-        axes.spines[["top", "right"]].set_visible(False)
-    return tuple(grid.flat)
-
-
-def panels_for(ax: Any, panels: Sequence[str] | str | None, known: Mapping[str, Any]) -> list[str]:
-    """Return the requested panels after validation, by default the first two, or as many as there are axes."""
-    if panels is None:
-        return list(known)[: 2 if ax is None else min(np.size(np.array(ax, dtype=object)), 2)]
-    return [one_of(name, "panels", known) for name in ([panels] if isinstance(panels, str) else panels)]
-
-
 class Display:
     """Base class of all displays, with the axes and the figure of the last plot."""
 
@@ -105,23 +73,24 @@ class Display:
     figure_: Any
     axes_: tuple[Axes, ...]
 
-    def _open(self, ax: Any, panels: int = 1, **layout: Any) -> tuple[Axes, ...]:
-        """Store and return the axes of `axes_for`."""
-        self.axes_ = axes_for(ax, panels, **layout)
+    def _open(self, ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT)) -> tuple[Axes, ...]:
+        """Store and return the axes: those given, or those of a new figure, stacked with a shared x axis."""
+        if ax is not None:
+            self.axes_ = tuple(np.ravel(np.array(ax, dtype=object)))[:panels]
+            if len(self.axes_) < panels:
+                raise ParameterError(f"ax has {len(self.axes_)} axes for {panels} panels")
+        else:
+            if WITHOUT_PYPLOT.get():
+                from matplotlib.figure import Figure
+
+                figure = Figure(figsize=size, layout="constrained")
+            else:
+                figure = pyplot().figure(figsize=size, layout="constrained")
+            self.axes_ = tuple(figure.subplots(panels, 1, sharex=True, squeeze=False).flat)
+            for axes in self.axes_:
+                axes.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self.axes_
-
-    def _open_panels(self, ax: Any, asked: Sequence[str], labels: Mapping[str, str]) -> Iterator[tuple[str, Axes]]:
-        """Yield the requested panels with their axes, after labelling the y axis."""
-        size = WIDTH, 1.2 + 1.9 * len(asked)
-        for name, axes in zip(asked, self._open(ax, len(asked), size=size), strict=True):
-            axes.set_ylabel(labels[name])
-            yield name, axes
-
-    def _label_x(self, ax: Any, axes: Axes, text: str) -> None:
-        """Label the x axis of a panel; in a new figure, whose panels share it, only that of the last one."""
-        if ax is not None or axes is self.axes_[-1]:
-            axes.set_xlabel(text)
 
 
 @contextmanager
@@ -141,16 +110,13 @@ def pyplot() -> Any:
     return plt
 
 
-def short_legend(
-    ax: Axes, drawn: Sequence[Any], also: Sequence[Any] = (), *, total: int | None = None, **options: Any
-) -> Any:
+def short_legend(ax: Axes, drawn: Sequence[Any], also: Sequence[Any] = (), **options: Any) -> Any:
     """Draw and return a legend of the first few drawn artists, the number of further ones, and ``also``."""
     from matplotlib.lines import Line2D
 
     named = list(drawn) if len(drawn) <= MAX_LEGEND_ENTRIES else list(drawn[: MAX_LEGEND_ENTRIES - 1])
     if len(named) < len(drawn):
-        more = (len(drawn) if total is None else total) - len(named)
-        named.append(Line2D([], [], linestyle="none", label=f"... and {more} more"))
+        named.append(Line2D([], [], linestyle="none", label=f"... and {len(drawn) - len(named)} more"))
     return ax.legend(handles=[*named, *also], frameon=False, **options)
 
 

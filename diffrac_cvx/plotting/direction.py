@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.plotting import canvas
-from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval, one_of, positive_int
+from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval, positive_int
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, weights_of
 from diffrac_cvx.problem.result import Result
@@ -15,8 +15,6 @@ from diffrac_cvx.rounding.directions import best_direction, leading_direction
 from diffrac_cvx.rounding.directions import threshold as threshold_between
 
 HATCHES = (None, "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
-N_STYLES = len(HATCHES) ** 2  # combinations of colour and hatch
-OTHER_STYLE = (canvas.GRAY, "oo")  # colour and hatch of all further labels, which share one histogram
 
 
 class DirectionDisplay(canvas.Display):
@@ -107,27 +105,23 @@ class DirectionDisplay(canvas.Display):
         coefficients = estimator.coef_ if scaled is None else scaled
         return cls(np.atleast_2d(coefficients)[output], names, per_deviation=scaled is not None)
 
-    def plot(self, ax: canvas.Axes | None = None, *, order: str = "size", most: int = 20, **kwargs: Any) -> Self:
-        """Draw the coefficients as named horizontal bars.
+    def plot(self, ax: canvas.Axes | None = None, *, most: int = 20, **kwargs: Any) -> Self:
+        """Draw the coefficients as named horizontal bars, by decreasing size.
 
         Parameters
         ----------
         ax : Axes, optional
             By default those of a new figure.
-        order : {"size", "given"}
-            Order of the bars: by decreasing size, or that of the features.
         most : int
             Maximum number of bars; the largest are drawn.
         **kwargs
             Passed to ``Axes.barh``.
         """
-        one_of(order, "order", ("size", "given"))
-        largest = np.argsort(-np.abs(self.coefficients), kind="stable")[: positive_int(most, "most")]
-        self.shown_ = largest if order == "size" else np.sort(largest)
+        self.shown_ = np.argsort(-np.abs(self.coefficients), kind="stable")[: positive_int(most, "most")]
         count = len(self.shown_)
         (ax,) = self._open(ax, size=(canvas.WIDTH, 0.8 + 0.22 * max(count, 4)))
         style = {"color": np.where(self.support[self.shown_], canvas.ACCENT, canvas.PALE).tolist()}
-        self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **canvas.merge_style(style, kwargs))
+        self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **style | kwargs)
         ax.set_yticks(np.arange(count), [canvas.format_name(self.feature_names[j]) for j in self.shown_])
         ax.set_ylim(count - 0.4, -0.6)
         ax.axvline(0.0, color=canvas.GRAY, linewidth=0.8)
@@ -145,19 +139,17 @@ class ProjectionDisplay(canvas.Display):
     projection : (n,) array
         Projected points.
     labels : (n,) array
-        Estimated or true labels.  All labels after the first 64, in increasing order, share one histogram.
+        Estimated or true labels.
     threshold : float, optional
         By default the middle of the gap at which exact 2-means splits the projection, as in Eq. (2); it may disagree
         with the labels.
     symbol : str
         Label of the horizontal axis.
-    kind : str
-        Word for a label in the legend.
 
     Attributes
     ----------
     bars_ : list of list of Polygon
-        Histogram of each label, in increasing order; the last one contains all labels after the first 64.
+        Histogram of each label, in increasing order.
     threshold_line_ : Line2D
     legend_ : Legend
     """
@@ -168,7 +160,6 @@ class ProjectionDisplay(canvas.Display):
         labels: npt.ArrayLike,
         threshold: float | None = None,
         symbol: str = "projection $x^\\top v$",
-        kind: str = "label",
     ) -> None:
         self.projection = as_matrix(np.reshape(projection, (-1, 1)), "projection")[:, 0]
         self.labels = np.asarray(labels)
@@ -176,27 +167,20 @@ class ProjectionDisplay(canvas.Display):
         if self.labels.shape != self.projection.shape:
             raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points")
         self.threshold = threshold_between(self.projection) if threshold is None else float(threshold)
-        self.symbol, self.kind = symbol, kind
+        self.symbol = symbol
 
     @classmethod
-    def from_labels(
-        cls, X: npt.ArrayLike, labels: npt.ArrayLike, w: npt.ArrayLike | None = None, *, penalty: Penalty = NO_PENALTY,
-        kind: str = "label",
-    ) -> Self:  # fmt: skip
-        """Return the display of the centred data projected onto w, or onto the best direction for the labels.
+    def from_labels(cls, X: npt.ArrayLike, labels: npt.ArrayLike, *, penalty: Penalty = NO_PENALTY) -> Self:
+        """Return the display of the centred data projected onto the best direction for the labels.
 
         Parameters
         ----------
         X : (n, d) array
             Data; centred here.
         labels : (n,) array
-            Labels in {-1, +1}; any labels if w is given.
-        w : (d,) array, optional
-            Direction.  By default the v of Eq. (9) for these labels.
+            Labels in {-1, +1}.
         penalty : Penalty
-            Weights a and c of Eq. (9).
-        kind : str
-            Word for a label in the legend.
+            Weights a and c of Eq. (9), which the direction minimises.
 
         Raises
         ------
@@ -204,14 +188,8 @@ class ProjectionDisplay(canvas.Display):
             If an input is invalid; the message names the value and the remedy.
         """
         data = as_data(X, warn=False)
-        if w is None:
-            y = as_labels(labels, len(data))
-            direction = best_direction(array_points(data), y - y.mean(), weights_of(penalty, data.shape[1]))
-        else:
-            direction = as_matrix(np.reshape(w, (-1, 1)), "w")[:, 0]
-        if len(direction) != data.shape[1]:
-            raise DataError(f"w has {len(direction)} entries for {data.shape[1]} features")
-        return cls(data @ direction, labels, kind=kind)
+        y = as_labels(labels, len(data))
+        return cls(data @ best_direction(array_points(data), y - y.mean(), weights_of(penalty, data.shape[1])), labels)
 
     @classmethod
     def from_estimator(
@@ -255,32 +233,22 @@ class ProjectionDisplay(canvas.Display):
         (ax,) = self._open(ax)
         edges: list[float] = np.histogram_bin_edges(self.projection, bins).tolist()
         self.bars_: list[Any] = []
-        for k, (name, points) in enumerate(self._parts()):
-            style = canvas.merge_style(histogram_style(k) | {"label": f"{name}, {len(points)} points"}, kwargs)
+        for k, label in enumerate(self.classes):
+            points = self.projection[self.labels == label]
+            style = histogram_style(k) | {"label": f"label {format_label(label)}, {len(points)} points"} | kwargs
             self.bars_.append(ax.hist(points, edges, **style)[2])
         self.threshold_line_ = ax.axvline(self.threshold, color=canvas.GRAY, ls="--", lw=1.0, label="threshold")
         ax.set_xlabel(self.symbol)
         ax.set_ylabel("number of points")
         ax.margins(y=0.05 + 0.1 * (min(len(self.classes), canvas.MAX_LEGEND_ENTRIES) + 1))  # room for the legend
         drawn = [bars[0] for bars in self.bars_]
-        self.legend_ = canvas.short_legend(
-            ax, drawn, [self.threshold_line_], total=len(self.classes), fontsize="small", loc="upper left"
-        )
+        self.legend_ = canvas.short_legend(ax, drawn, [self.threshold_line_], fontsize="small", loc="upper left")
         return self
-
-    def _parts(self) -> list[tuple[str, Array]]:
-        """Return the name of each label with the projections of its points."""
-        shown, others = self.classes[:N_STYLES], self.classes[N_STYLES:]
-        parts = [(f"{self.kind} {format_label(label)}", self.projection[self.labels == label]) for label in shown]
-        if len(others):
-            parts.append((f"{len(others)} other labels", self.projection[np.isin(self.labels, others)]))
-        return parts
 
 
 def histogram_style(k: int) -> dict[str, Any]:
-    """Return the keywords of the k-th histogram; colours repeat with another hatch."""
-    distinct = canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]
-    color, hatch = distinct if k < N_STYLES else OTHER_STYLE
+    """Return the keywords of the k-th histogram; colours repeat with other hatches, for up to 64 distinct styles."""
+    color, hatch = canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]
     face = (color, 0.35 if hatch is None else 0.1)
     return {"histtype": "stepfilled", "facecolor": face, "edgecolor": color, "hatch": hatch, "linewidth": 1.2}
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.paths import RegularizationPath
 from diffrac_cvx.plotting import canvas
+from diffrac_cvx.points.checks import one_of
 
 VISIBLE_FRACTION = 0.01  # of the largest coefficient; smaller ones lie on the axis and are not named
 PARAMETER_SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$"}
@@ -79,7 +80,9 @@ class PathDisplay(canvas.Display):
             If a panel is unknown, or if it is "error" or "groups" and the path has none.
         """
         defaults = {} if self.path.groups.are_single else {"groups": "", "value": ""}
-        asked = canvas.panels_for(ax, panels, defaults | PANEL_LABELS)
+        if panels is None:  # as many as there are axes
+            panels = list(defaults | PANEL_LABELS)[: 2 if ax is None else min(np.size(np.array(ax, dtype=object)), 2)]
+        asked = [one_of(name, "panels", PANEL_LABELS) for name in ([panels] if isinstance(panels, str) else panels)]
         if "error" in asked and self.path.error is None:
             raise ParameterError("the path has no error. Pass y to nu_path or lambda_path")
         if "groups" in asked and self.path.groups.are_single:
@@ -88,7 +91,9 @@ class PathDisplay(canvas.Display):
             )
         self.lines_, self.texts_, self.fill_ = {}, [], None
         labels = PANEL_LABELS | ({"coefficients": canvas.PER_DEVIATION} if self.path.deviations is not None else {})
-        for name, axes in self._open_panels(ax, asked, labels):
+        size = canvas.WIDTH, 1.2 + 1.9 * len(asked)
+        for name, axes in zip(asked, self._open(ax, len(asked), size=size), strict=True):
+            axes.set_ylabel(labels[name])
             canvas.scale_x(axes, self.path.parameter)
             if self.path.name == "lambda" and not axes.xaxis_inverted():
                 axes.invert_xaxis()
@@ -96,7 +101,8 @@ class PathDisplay(canvas.Display):
                 self._coefficients(axes, name, labeled, kwargs)
             else:
                 self._curve(axes, name, kwargs)
-            self._label_x(ax, axes, PARAMETER_SYMBOLS[self.path.name])
+            if ax is not None or axes is self.axes_[-1]:
+                axes.set_xlabel(PARAMETER_SYMBOLS[self.path.name])
         return self
 
     def _coefficients(self, ax: canvas.Axes, name: str, labeled: int, kwargs: dict[str, Any]) -> None:
@@ -104,13 +110,8 @@ class PathDisplay(canvas.Display):
         V, at, titles = self.path.directions * deviations, self.path.parameter, self.feature_names
         if name == "groups":
             groups = self.path.groups
-            V, titles = (
-                self.path.group_norms,
-                [
-                    title if size == 1 else f"{title} ({size} columns)"
-                    for title, size in zip(groups.names, groups.sizes, strict=True)
-                ],
-            )
+            V, sizes = self.path.group_norms, zip(groups.names, groups.sizes, strict=True)
+            titles = [title if size == 1 else f"{title} ({size} columns)" for title, size in sizes]
         size = np.abs(V).max(axis=0)
         largest = np.argsort(-size, kind="stable")[: min(labeled, len(canvas.STYLES))]
         named = largest[size[largest] > VISIBLE_FRACTION * size.max()].tolist()

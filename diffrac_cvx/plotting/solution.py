@@ -1,4 +1,4 @@
-"""Displays of results: certified bounds over time, of solvers and the label search, and spectra of Y and V."""
+"""Displays of results: certified bounds over time, and spectra of Y and V."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -12,7 +12,6 @@ from diffrac_cvx.points.checks import Array, one_of
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.problem.result import Progress, Result
-from diffrac_cvx.solvers.exact.search import OptimalLabels
 
 X_AXES = ("iteration", "seconds")
 MAX_MARKERS = 40  # longest line with a marker at each point
@@ -63,27 +62,6 @@ class BracketDisplay(Display):
             for result in results
         ]
         return cls(histories, [result.solver for result in results] if names is None else names)
-
-    @classmethod
-    def from_search(cls, *searches: OptimalLabels, names: Sequence[str] | None = None) -> Self:
-        """Return the display of `optimal_labels` results; the last bounds are the returned, rounding-safe ones.
-
-        Parameters
-        ----------
-        *searches : OptimalLabels
-        names : sequence of str, optional
-            Names of the searches, by default their numbers of relaxations.
-
-        Raises
-        ------
-        DataError
-            If there are no results, or if the number of names differs.
-        """
-        histories = [
-            [Progress(k, *bounds) for k, bounds in enumerate((*found.history, (found.seconds, *found.bracket)))]
-            for found in searches
-        ]
-        return cls(histories, [f"{found.n_nodes} relaxations" for found in searches] if names is None else names)
 
     def plot(self, ax: Axes | None = None, *, against: str = "iteration", gap: bool = False, **kwargs: Any) -> Self:
         """Draw lower and upper bounds, or their difference on a logarithmic axis.

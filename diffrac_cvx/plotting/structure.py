@@ -35,11 +35,6 @@ class StructureDisplay(Display):
             raise DataError("The test has no scores. Test again without a time limit, or with a smaller penalty.")
         self.test = test
 
-    @classmethod
-    def from_test(cls, test: StructureTest) -> Self:
-        """Return the display of a test, from `structure_test` or ``structure_`` of an estimator."""
-        return cls(test)
-
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the histogram of the scores and their density estimate.
 

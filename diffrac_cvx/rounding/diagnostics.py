@@ -41,14 +41,8 @@ class Diagnostic:
 CONSTANT_DATA = Diagnostic(
     "constant", "All points are equal in every feature, so there are no clusters.", "Check the table."
 )
-NO_PREFERENCE = Diagnostic("no preference", "At nu = 0 a single cluster with all points has cost 0.", "Set nu to 1.")
 ONE_CLUSTER_REQUESTED = Diagnostic(
     "one cluster", "n_clusters = 1 puts all points in one cluster.", "Set n_clusters to at least 2."
-)
-NO_DIRECTION = Diagnostic(
-    "no gain",
-    "The penalty is so large that no direction lowers the cost: the clusters are arbitrary.",
-    "Decrease lambda or the ridge.",
 )
 
 
@@ -72,17 +66,26 @@ def find_diagnostics(
     X = X if isinstance(X, Points) else array_points(X)
     if not X.any():
         return (CONSTANT_DATA,)
-    count, counts = len(np.unique(labels)), X.times_counts(np.ones(len(labels)))
-    gains_nothing = count > 1 and nu != 0.0 and not result.lower < nu * (1.0 - MIN_RELATIVE_GAIN)
-    found = [
-        None if nu > 0.0 else NO_PREFERENCE,
-        one_cluster(count, penalty),
-        fewer_clusters(count, n_clusters),
-        NO_DIRECTION if gains_nothing else None,
-        too_few_points(X, result, nu),
-        one_column(X, labels, names),
-        outlier_cluster(labels, counts),
-    ]
+    n, count = len(X), len(np.unique(labels))
+    found: list[Diagnostic | None] = []
+    if nu == 0.0:
+        found.append(
+            Diagnostic("no preference", "At nu = 0 a single cluster with all points has cost 0.", "Set nu to 1.")
+        )
+    found.append(one_cluster(count, penalty))
+    if count not in (1, n_clusters):
+        message = f"Only {count} of the {n_clusters} requested clusters have points."
+        found.append(Diagnostic("fewer clusters", message, "Request fewer clusters, or decrease lambda or the ridge."))
+    if count > 1 and nu != 0.0 and not result.lower < nu * (1.0 - MIN_RELATIVE_GAIN):
+        message = "The penalty is so large that no direction lowers the cost: the clusters are arbitrary."
+        found.append(Diagnostic("no gain", message, "Decrease lambda or the ridge."))
+    if result.upper <= PERFECT_FIT_COST * nu and n - 1 <= (needed := points_needed(rank := rank_of(X))):
+        message = (
+            f"Any {n} points in {rank} dimensions can be split perfectly, so the low cost is no evidence of clusters "
+            f"(about {needed:.0f} points are needed)."
+        )
+        found.append(Diagnostic("too few points", message, "Increase lambda or the ridge, or use fewer features."))
+    found += one_column(X, labels, names), outlier_cluster(labels, X.times_counts(np.ones(n)))
     if objective is not None and count == n_clusters and not any(found):
         found.append(weak_bound(result, objective))
     return tuple(reason for reason in found if reason is not None)
@@ -105,17 +108,6 @@ def one_cluster(count: int, penalty: Penalty) -> Diagnostic | None:
     )
 
 
-def fewer_clusters(count: int, n_clusters: int) -> Diagnostic | None:
-    """Return a warning if fewer clusters were found than requested."""
-    if count in (1, n_clusters):
-        return None
-    return Diagnostic(
-        "fewer clusters",
-        f"Only {count} of the {n_clusters} requested clusters have points.",
-        "Request fewer clusters, or decrease lambda or the ridge.",
-    )
-
-
 def outlier_cluster(labels: Array, counts: Array) -> Diagnostic | None:
     """Return a warning if a cluster has very few points; a point of n times the mean weight counts as n points."""
     _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)
@@ -135,25 +127,6 @@ def outlier_cluster(labels: Array, counts: Array) -> Diagnostic | None:
 def points_needed(rank: int) -> float:
     """Return the approximate number of points below which noise of this rank is fitted perfectly without a penalty."""
     return rank + rank * (rank - 1) / 4
-
-
-def too_few_points(X: Points, result: Result, nu: float) -> Diagnostic | None:
-    """Return a warning if the fit is perfect and the points are too few for this to be evidence of clusters.
-
-    Without a penalty pure noise is fitted perfectly below about d + d(d-1)/4 points, d the rank.
-    """
-    if result.upper > PERFECT_FIT_COST * nu:
-        return None
-    n, rank = len(X), rank_of(X)
-    needed = points_needed(rank)
-    if n - 1 > needed:
-        return None
-    return Diagnostic(
-        "too few points",
-        f"Any {n} points in {rank} dimensions can be split perfectly, so the low cost is no evidence of clusters "
-        f"(about {needed:.0f} points are needed).",
-        "Increase lambda or the ridge, or use fewer features.",
-    )
 
 
 def weak_bound(result: Result, objective: float) -> Diagnostic | None:

@@ -29,6 +29,7 @@ from diffrac_cvx.points.linear_algebra import (
     triangular_root,
 )
 
+MAX_REFINEMENTS = 100
 FULL_SVD_SIZE = 400  # rows and columns above which only the leading singular vectors are computed
 
 
@@ -180,7 +181,7 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
     return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
 
-def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constraints: Constraints | None = None) -> Array:
+def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, constraints: Constraints | None = None) -> Array:
     """Refine labels by the alternating optimisation of Eq. (2), up to a fixed point.
 
     The squared correlation never decreases; a fixed point is returned unchanged.  The first point
@@ -194,8 +195,6 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constrain
         Data; centred here.
     y : (n,) array
         Initial labels in {-1, +1}.
-    max_iter : int
-        Maximum number of iterations, by default 100.
     constraints : Constraints, optional
         Constraints that the labels satisfy; y is changed first where it violates them.
 
@@ -203,12 +202,10 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, constrain
     ------
     DataError
         If X, y or constraints are invalid.
-    ParameterError
-        If max_iter is not an integer >= 1.
     """
     Q = column_basis(as_data(X))
     y = apply_constraints(as_labels(y, len(Q)), constraints)
-    return alternate(Q, y, positive_int(max_iter, "max_iter"), chunklets_of(constraints, len(Q)))
+    return alternate(Q, y, MAX_REFINEMENTS, chunklets_of(constraints, len(Q)))
 
 
 def apply_constraints(

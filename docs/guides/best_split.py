@@ -53,9 +53,8 @@ figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
 for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=True):
     table = dc.datasets.load(name, scaling="standardize")[0]
     search = dc.optimal_labels(table, ridge=0.3, tol=1e-4, time_limit=20)
-    dc.plotting.BracketDisplay.from_search(search).plot(ax, against="seconds").ax_.set_title(
-        name
-    )
+    bounds = [dc.Progress(k, *step) for k, step in enumerate(search.history)]
+    dc.plotting.BracketDisplay([bounds], [name]).plot(ax, against="seconds")
     print(f"{name}: {search}")
 
 # %%

@@ -25,7 +25,7 @@ y = np.repeat([0, 1], 100)
 groups = noise + 5.0 * np.outer(y, direction / np.linalg.norm(direction))
 test = dc.structure_test(groups)
 print(test)
-_ = dc.plotting.StructureDisplay.from_test(test).plot()
+_ = dc.plotting.StructureDisplay(test).plot()
 
 # %%
 # How it works

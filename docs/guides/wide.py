@@ -75,8 +75,8 @@ print(f"and {np.isin(features[:k], informative).sum()} are among the first {k} s
 
 rivals = {
     "k-means": lambda: baselines.kmeans_standardized(X, rng=0),
-    "first component": lambda: baselines.first_component(X),
-    "IF-PCA": lambda: baselines.ifpca(X, rng=0),
+    "first component": lambda: baselines.two_valued_component(X, components=1, rng=0),
+    "IF-PCA": lambda: baselines.ifpca(X, rng=0).labels,
     "component, by kurtosis": lambda: baselines.two_valued_component(
         X, criterion="kurtosis", rng=0
     ),

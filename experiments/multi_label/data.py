@@ -1,5 +1,6 @@
 """Data with many labels: Corel5k as a substitute for COCO, and other sets."""
 
+import io
 from functools import cache
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 import sklearn.datasets
 
 import diffrac_cvx as dc
+from diffrac_cvx.datasets.real import read_packed
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 
@@ -37,7 +39,8 @@ def load_labeled(name: str) -> Labeled:
         Y = np.stack([np.where(np.isin(digit, members), 1.0, -1.0) for members in ATTRIBUTES.values()], axis=1)
         return Labeled(standardize_varying(X), Y, tuple(ATTRIBUTES))
     X, Y = dc.datasets.load(name, scaling="standardize")
-    names = dc.datasets.label_names(name)
+    with np.load(io.BytesIO(read_packed(dc.datasets.SETS[name])), allow_pickle=False) as archive:
+        names = tuple(map(str, archive["label_names"]))
     if name == "corel5k":
         rows = np.random.default_rng(2017).permutation(len(X))[:COREL_ROWS]
         X, Y = X[rows], Y[rows]

@@ -45,7 +45,7 @@ def cells_of(grid: str) -> list[Cell]:
     cells: list[Cell] = []
     for name in names:
         cells += cross(data_set=[name], method=["facts", "alternating", "k-means"], **plain)
-        small = dc.datasets.describe(name).n * dc.datasets.describe(name).d < SMALL_ENTRIES
+        small = dc.datasets.SETS[name].n * dc.datasets.SETS[name].d < SMALL_ENTRIES
         cells += cross(data_set=[name], method=["relaxation"], reading=READINGS if small else EVERYWHERE, **penalties)
         cells += cross(data_set=[name], method=["published"], reading=PUBLISHED, **penalties, stop=STOPS)
     return cells
@@ -121,7 +121,8 @@ def fraction_of_smaller(labels: Array) -> float:
 def measure_runs(method: str, X: Array, y: Array) -> Row:
     """Return the errors of independent runs of a baseline, in order, and their mean."""
     if method == "alternating":
-        found = dc.baselines.alternating_runs(X, n_init=RUNS, rng=0)
+        rng = np.random.default_rng(0)
+        found = [dc.baselines.alternating_optimization(X, n_init=1, rng=rng) for _ in range(RUNS)]
     else:
         Q = column_basis(as_data(X))
         found = [dc.baselines.kmeans_whitened(Q, n_init=1, rng=run) for run in range(RUNS)]

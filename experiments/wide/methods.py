@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 import diffrac_cvx as dc
 from diffrac_cvx import baselines
-from diffrac_cvx.baselines.principal import select_ifpca, select_sparse_component
 from diffrac_cvx.baselines.selection import Selection, grid_of_bounds
-from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans
 from diffrac_cvx.problem.penalty import suggested_lam
 from diffrac_cvx.typing import Array
 
@@ -105,15 +103,15 @@ OWN = "relaxation"
 FIXED = {f"lambda {lam:g}": lam for lam in LAMS}
 RELAXATIONS = {OWN: Method(relax), **{name: Method(partial(relax, lam=lam)) for name, lam in FIXED.items()}}
 SELECTING = {
-    "sparse k-means": by_selection(select_sparse_kmeans, "bound", grid_of_bounds),
-    "IF-PCA": by_selection(select_ifpca, "features", lambda d: (count for count in KEPT if count <= d)),
-    "sparse component": by_selection(select_sparse_component, "bound", grid_of_bounds),
+    "sparse k-means": by_selection(baselines.sparse_kmeans, "bound", grid_of_bounds),
+    "IF-PCA": by_selection(baselines.ifpca, "features", lambda d: (count for count in KEPT if count <= d)),
+    "sparse component": by_selection(baselines.sparse_component, "bound", grid_of_bounds),
 }
 RIVALS = {
     "k-means": by_labels(baselines.kmeans_standardized),
     "mixture": by_labels(baselines.gaussian_mixture),
     "spectral": by_labels(baselines.spectral),
-    "first component": Method(lambda X, _: Found(baselines.first_component(X))),
+    "first component": by_labels(partial(baselines.two_valued_component, components=1)),
     **SELECTING,
     **{name: by_search(criterion) for name, criterion in CRITERIA.items()},
 }

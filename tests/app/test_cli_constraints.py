@@ -68,7 +68,7 @@ def test_a_limit_of_time_leaves_by_how_much_a_split_could_be_cheaper(command, tm
         ("--must-link 0,x", "is not a pair of rows"),
         ("--must-link 0,2 --cannot-link 2,0", "on points 0, 2"),
         ("--cannot-link 3,3", "on point 3"),
-        ("--known nothing", "there is no column 'nothing' to set aside"),
+        ("--known nothing", "there is no column 'nothing'"),
         ("--known patient", "labels contains 30 classes"),
         ("--known empty", "column 'empty' of --known is empty. Label some rows"),
         ("--prove --clusters 3", "supports two clusters only"),

@@ -5,18 +5,16 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.optimize
-from oracles import labelings
 from sklearn.cluster import KMeans
 
 from diffrac_cvx import baselines
 from diffrac_cvx.baselines import (
     alternating_optimization,
-    alternating_runs,
-    best_single_column,
     cure,
     gaussian_mixture,
     kmeans_standardized,
     kmeans_whitened,
+    principal,
     spectral_kurtosis,
 )
 from diffrac_cvx.baselines.two_valued import LINEAR_START, PURSUIT_CRITERIA, QUARTIC_END, double_well, loss
@@ -33,22 +31,25 @@ OF_ALL_DIRECTIONS = {
     "spectral_kurtosis": lambda X, rng: spectral_kurtosis(X),
 }
 OF_COLUMNS = {
-    "best_single_column": lambda X, rng: best_single_column(X),
     "kmeans_standardized": kmeans_standardized,
     "gaussian_mixture": gaussian_mixture,
-    "sparse_kmeans": partial(baselines.sparse_kmeans, n_init=1),
-    "sparse_kmeans at a bound": partial(baselines.sparse_kmeans, bound=1.3, n_init=2),
-    "ifpca": baselines.ifpca,
+    "sparse_kmeans": lambda X, rng: baselines.sparse_kmeans(X, n_init=1, rng=rng).labels,
+    "sparse_kmeans at a bound": lambda X, rng: baselines.sparse_kmeans(X, bound=1.3, n_init=2, rng=rng).labels,
+    "ifpca": lambda X, rng: baselines.ifpca(X, rng=rng).labels,
     "spectral": baselines.spectral,
-    "first_component": lambda X, rng: baselines.first_component(X),
-    "sparse_component": baselines.sparse_component,
+    "first component": partial(baselines.two_valued_component, components=1),
+    "sparse_component": lambda X, rng: baselines.sparse_component(X, rng=rng).labels,
 } | {criterion: partial(baselines.two_valued_component, criterion=criterion) for criterion in PURSUIT_CRITERIA}
 ALL = OF_ALL_DIRECTIONS | OF_COLUMNS
-SEEDLESS = {"spectral_kurtosis", "best_single_column", "first_component"}
 each = pytest.mark.parametrize("name", ALL)
 
 
 # All of them
+
+
+@pytest.fixture(autouse=True)
+def _small_null(monkeypatch):
+    monkeypatch.setattr(principal, "NULL_COLUMNS", 10_000)
 
 
 @pytest.mark.parametrize("name", OF_COLUMNS)
@@ -69,25 +70,19 @@ def test_no_affine_change_of_the_data_and_no_column_that_depends_on_others_chang
         np.testing.assert_array_equal(ALL[name](data, rng=0), ALL[name](X, rng=0))
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_labels_depend_on_the_data_and_the_seed_alone_and_the_first_is_one(name):
-    X = np.random.default_rng(1).standard_normal((20, 8))
+@each
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")  # one component of two points
+@pytest.mark.parametrize(("n", "d"), [(2, 3), (3, 1), (4, 50), (30, 2)])
+def test_small_and_long_tables_have_two_clusters_by_the_data_and_the_seed_alone_and_the_first_is_one(name, n, d):
+    X = np.random.default_rng(2).standard_normal((n, d))
     found = ALL[name](X, rng=3)
-    assert set(found) == {-1.0, 1.0}
+    assert found.shape == (n,)
     assert found[0] == 1.0
+    assert set(found) == {-1.0, 1.0}
     np.testing.assert_array_equal(found, ALL[name](X, rng=np.random.default_rng(3)))
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")  # one component of two points
-@pytest.mark.parametrize(("n", "d"), [(2, 3), (3, 1), (4, 50), (30, 2)])
-def test_small_and_long_tables_have_two_clusters(name, n, d):
-    found = ALL[name](np.random.default_rng(2).standard_normal((n, d)), rng=0)
-    assert found.shape == (n,)
-    assert set(found) == {-1.0, 1.0}
-
-
-@pytest.mark.parametrize("name", ALL)
+@each
 def test_a_constant_column_changes_nothing(name):
     X = np.random.default_rng(4).standard_normal((20, 10 if name in OF_ALL_DIRECTIONS else 30))
     X[:10] += 1.0  # without structure, rounding errors decide the labels
@@ -111,7 +106,7 @@ def test_data_that_cannot_be_used_are_refused(name, X):
         ALL[name](X, rng=0)
 
 
-@pytest.mark.parametrize("name", sorted(set(ALL) - SEEDLESS))
+@pytest.mark.parametrize("name", sorted(set(ALL) - {"spectral_kurtosis"}))
 @pytest.mark.parametrize("rng", [None, 0.5, -1])
 def test_what_is_no_seed_is_refused(name, rng):
     with pytest.raises(ParameterError, match="rng"):
@@ -119,37 +114,25 @@ def test_what_is_no_seed_is_refused(name, rng):
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "d", "sparsity"),
-    [
-        ("alternating_optimization", 300, 3, 3),
-        ("kmeans_whitened", 300, 3, 3),
-        ("cure", 120, 10, 10),
-        ("best_single_column", 4, 50, 1),
-    ],
+    ("name", "n", "d"), [("alternating_optimization", 300, 3), ("kmeans_whitened", 300, 3), ("cure", 120, 10)]
 )
-def test_a_noiseless_clustering_is_found_exactly(name, n, d, sparsity):
+def test_a_noiseless_clustering_is_found_exactly(name, n, d):
     for seed in range(3):
-        X, y, _ = make_planted(n, d, sparsity, rng=seed)
+        X, y, _ = make_planted(n, d, d, rng=seed)
         found = ALL[name](X, rng=0)
         assert clustering_error(y, found) == 0.0
-        assert found[0] == 1.0
 
 
 # Alternation
 
 
-def test_the_labels_returned_are_those_of_the_best_run():
-    X = np.random.default_rng(0).standard_normal((40, 5))
-    best = alternating_optimization(X, n_init=6, rng=1)
-    runs = [squared_correlation(X, y) for y in alternating_runs(X, n_init=6, rng=1)]
-    assert squared_correlation(X, best) == max(runs) > min(runs)
-
-
-def test_every_run_ends_at_a_fixed_point_whose_first_label_is_one():
-    X = np.random.default_rng(1).standard_normal((40, 5))
-    for y in alternating_runs(X, rng=0):
+def test_every_run_ends_at_a_fixed_point_and_the_labels_returned_are_those_of_the_best_run():
+    X, rng = np.random.default_rng(0).standard_normal((40, 5)), np.random.default_rng(1)
+    runs = [alternating_optimization(X, n_init=1, rng=rng) for _ in range(6)]
+    for y in runs:
         np.testing.assert_array_equal(refine(X, y), y)
-        assert y[0] == 1.0
+    reached = [squared_correlation(X, y) for y in runs]
+    assert squared_correlation(X, alternating_optimization(X, n_init=6, rng=1)) == max(reached) > min(reached)
 
 
 # 2-means
@@ -163,38 +146,12 @@ def test_two_means_on_whitened_data_reaches_what_scikit_learn_reaches(seed):
     assert ours == pytest.approx(squared_correlation(X, theirs), abs=1e-12)
 
 
-def test_more_runs_of_two_means_from_the_same_seed_are_never_worse():
-    X = np.random.default_rng(0).standard_normal((60, 6))
-    reached = [squared_correlation(X, kmeans_whitened(X, n_init=runs, rng=0)) for runs in (1, 3, 10, 30)]
-    assert reached == sorted(reached)
-    assert reached[0] < reached[-1]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_labels_of_two_means_put_each_point_with_the_nearer_center_and_the_first_at_plus_one(seed):
-    X = np.random.default_rng(seed).exponential(size=(40, 3)) ** 2  # clusters of unequal sizes
-    y, Q = kmeans_whitened(X, rng=0), column_basis(X - X.mean(axis=0))
-    to_plus, to_minus = (np.sum((Q - Q[y == sign].mean(axis=0)) ** 2, axis=1) for sign in (1, -1))
-    np.testing.assert_array_equal(y, np.where(to_plus <= to_minus, 1.0, -1.0))
-
-
 def test_two_means_on_standardized_columns_has_the_least_distortion_of_scikit_learn():
     X = np.random.default_rng(6).standard_normal((50, 3)) * [5.0, 1.0, 0.1]
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     y = kmeans_standardized(X, n_init=30, rng=0)
     ours = sum(np.sum((Z[y == s] - Z[y == s].mean(axis=0)) ** 2) for s in (-1, 1))
     assert ours == pytest.approx(KMeans(2, n_init=30, random_state=0).fit(Z).inertia_, rel=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_no_labels_correlate_more_with_a_column_than_those_of_the_best_column(seed):
-    X = np.random.default_rng(seed).standard_normal((8, 3))
-
-    def best_column(y):
-        return max(squared_correlation(column[:, None], y) for column in X.T)
-
-    correlations = [best_column(y) for y in labelings(8)]
-    assert best_column(best_single_column(X)) == pytest.approx(max(correlations), abs=1e-12)
 
 
 # CURE
@@ -212,9 +169,9 @@ def test_the_slope_of_the_double_well_is_that_of_finite_differences_and_continuo
 def test_the_double_well_is_the_quartic_inside_and_linear_outside():
     t = np.array([0.0, 1.0, -1.0, 1.5])
     np.testing.assert_allclose(double_well(t)[0], (t**2 - 1) ** 2 / 4)
-    far = double_well(np.array([LINEAR_START, LINEAR_START + 1.0, LINEAR_START + 2.0, -LINEAR_START - 2.0]))
-    assert far[1][0] == far[1][1] == far[1][2] == -far[1][3]
-    assert far[0][3] == far[0][2] == pytest.approx(far[0][0] + 2 * far[1][0])
+    values, slopes = double_well(np.array([LINEAR_START, LINEAR_START + 1.0, LINEAR_START + 2.0, -LINEAR_START - 2.0]))
+    np.testing.assert_array_equal(slopes * [1, 1, 1, -1], slopes[0])
+    assert values[3] == values[2] == pytest.approx(values[0] + 2 * slopes[0])
 
 
 def test_the_gradient_of_the_loss_is_that_of_finite_differences():

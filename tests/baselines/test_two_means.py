@@ -58,12 +58,6 @@ def test_the_best_labeling_of_all_is_a_fixed_point(seed):
     np.testing.assert_array_equal(refine(X, -best), -best)
 
 
-@pytest.mark.parametrize("max_iter", [1, 2])
-@pytest.mark.parametrize("y", [[1, 1, -1], [1, -1, -1]])
-def test_an_equally_good_labeling_is_not_preferred(y, max_iter):
-    np.testing.assert_array_equal(refine([[-1.0], [0.0], [1.0]], y, max_iter=max_iter), y)
-
-
 def test_refinement_corrects_a_few_wrong_labels_and_keeps_the_names_of_the_clusters():
     y = sample(100)
     X = np.column_stack([y, np.random.default_rng(13).standard_normal((100, 3))])

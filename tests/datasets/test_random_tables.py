@@ -38,9 +38,7 @@ def draw(rng):
 def shown(value, decimal=".", thousands=""):
     """Return a cell as text with these marks."""
     text = value if isinstance(value, str) else f"{int(value):,}" if value == int(value) else repr(value)
-    if isinstance(value, str):
-        return text
-    return text.replace(",", "T").replace(".", decimal).replace("T", thousands)
+    return text if isinstance(value, str) else text.translate(str.maketrans({",": thousands, ".": decimal}))
 
 
 def rows_of(columns, **marks):
@@ -101,7 +99,7 @@ PROGRAMS = (by_pandas, by_r, by_european_spreadsheet, by_american_spreadsheet, b
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_what_a_program_wrote_is_read_or_a_line_says_what_differs(program):
     exact = 0
-    for seed in range(80):
+    for seed in range(40):
         rng = np.random.default_rng([seed, PROGRAMS.index(program)])
         columns, header = draw(rng), bool(rng.random() < 0.7)
         name, content = program(columns, rng, header)
@@ -121,19 +119,16 @@ def test_what_a_program_wrote_is_read_or_a_line_says_what_differs(program):
             continue
         said = " ".join(table.notes)
         assert any(words in said for words in ("the first line", "was read as")), (seed, said, table.X[:3], truth[:3])
-    assert exact >= 72, "nine of ten need no line"
+    assert exact >= 36, "nine of ten need no line"
 
 
 @pytest.mark.parametrize(("footer", "note"), [("Total", True), ("Mean", True), ("SD", True), ("Peter", False)])
 def test_a_last_row_that_sums_up_is_a_point_that_a_line_names(footer, note):
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        columns = {
-            "name": [f"P{i}" for i in range(12)],
-            "a": rng.normal(size=12).tolist(),
-            "b": rng.poisson(9.0, 12).tolist(),
-        }
-        rows = [list(columns), *rows_of(columns), [footer, shown(sum(columns["a"])), shown(sum(columns["b"]))]]
+        names, a, b = [f"P{i}" for i in range(12)], rng.normal(size=12).tolist(), rng.poisson(9.0, 12).tolist()
+        columns = {"name": names, "a": a, "b": b}
+        rows = [list(columns), *rows_of(columns), [footer, shown(sum(a)), shown(sum(b))]]
         for drop in (["name"], []):
             table = read_table(joined(rows).encode(), None if drop else "name", name="t.csv", drop=drop)
             assert (len(table.X), any(footer in line for line in table.notes)) == (13, note)

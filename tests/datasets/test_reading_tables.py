@@ -1,12 +1,9 @@
 """Rules for reading tables: first line, marks of numbers, missing values, formats, errors and warnings."""
 
-import bz2
 import gzip
-import lzma
 import pickle
 import sys
 import time
-import zipfile
 from io import BytesIO
 
 import numpy as np
@@ -15,7 +12,6 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.columns import name_columns
 from diffrac_cvx.datasets.tables import read_table
 
 RNG = np.random.default_rng(0)
@@ -32,8 +28,8 @@ def read(content, label=None, name="t.csv", **how):
 def fault(content, label=None, **how):
     with pytest.raises(dc.DataError) as error:
         read(content, label, **how)
-    for raised in (error.value, pickle.loads(pickle.dumps(error.value))):  # as received by another process
-        assert (str(raised), raised.columns) == (str(error.value), error.value.columns)
+    received = pickle.loads(pickle.dumps(error.value))  # as by another process
+    assert (str(received), received.columns) == (str(error.value), error.value.columns)
     return error.value
 
 
@@ -46,8 +42,7 @@ def test_features_labels_and_names_come_apart():
     np.testing.assert_array_equal(table.X, [[1.5, 20], [1.7, 25], [9.1, 80]])
     assert (table.names, table.classes, table.notes) == (("height", "weight"), ("cat", "dog"), ())
     np.testing.assert_array_equal(table.y, [-1, 1, -1])
-    three = read("a,c\n1,x\n4,y\n3,z\n", "c")
-    assert (three.classes, three.y) == (("x", "y", "z"), None)
+    assert read("a,c\n1,x\n4,y\n3,z\n", "c").y is None
 
 
 # The first line
@@ -67,29 +62,21 @@ def test_features_labels_and_names_come_apart():
     ],
 )
 def test_the_first_line_has_the_names_if_its_whole_numbers_increase_or_decrease(text, names, n):
-    text_columns = [
-        name for name, entry in zip(names.split(","), text.split("\n")[1].split(","), strict=True) if entry.isalpha()
-    ]
-    table = read(text, aside=text_columns)
-    assert (
-        [*table.excluded, *table.names] if names[0] == "n" else sorted([*table.excluded, *table.names])
-    ) == names.split(",")
-    assert len(table.X) == n
-    assert said(table, "the first line")
+    entries = dict(zip(names.split(","), text.split("\n")[1].split(","), strict=True))
+    for how in ({}, {"header": names[0] != "x"}):
+        table = read(text, aside=[name for name, entry in entries.items() if entry.isalpha()], **how)
+        assert {*table.excluded, *table.names} == {*entries}
+        assert len(table.X) == n
+        assert said(table, "the first line") == (not how)
 
 
-def test_what_the_user_says_of_the_first_line_is_done():
-    text = pd.DataFrame(COUNTS).to_csv(index=False, header=False)
-    assert [len(read(text, header=header).X) for header in (True, False)] == [59, 60]
-
-
-@pytest.mark.parametrize("values", [BASE.to_numpy(), COUNTS], ids=["decimals", "whole numbers"])
 @pytest.mark.parametrize("index", [False, True])
-def test_the_names_that_pandas_gives_by_default_are_no_point(values, index):
-    table = read(pd.DataFrame(values).to_csv(index=index))
-    np.testing.assert_array_equal(table.X, values)
-    assert table.names == tuple(map(str, range(values.shape[1])))
-    assert said(table, "the first column has no name") == index
+def test_the_names_that_pandas_gives_by_default_are_no_point(index):
+    for values in (BASE.to_numpy(), COUNTS):
+        table = read(pd.DataFrame(values).to_csv(index=index))
+        np.testing.assert_array_equal(table.X, values)
+        assert table.names == tuple(map(str, range(values.shape[1])))
+        assert said(table, "the first column has no name") == index
 
 
 @pytest.mark.parametrize("title", ["My study 2024\n", "My study 2024,,\nby me,,\n", "My study 2024\n\n", "# by me\n\n"])
@@ -99,12 +86,6 @@ def test_lines_above_the_names_are_skipped_with_a_note(title):
     assert table.names == ("a", "b", "c")
     assert said(table, "skipped: ")
     assert said(table, "dropped 1 of 61 rows")
-
-
-def test_names_that_are_used_twice_get_numbers_that_no_other_has():
-    table = name_columns(["a", "a", "", "a (2)", "a", "x3"], [[1]] * 6)
-    assert list(table.columns) == ["a", "a (2)", "x3", "a (2) (2)", "a (3)", "x3 (2)"]
-    assert table.notes == ("columns with equal names were renamed: 'a (2)', 'a (2) (2)', 'a (3)', 'x3 (2)'",)
 
 
 # Separators, encodings and skipped lines
@@ -135,20 +116,13 @@ def test_accents_are_read_in_any_encoding_and_guesses_are_said(encoding):
     assert "encoding 'utf-8'" in str(fault("größe\n1\n".encode("cp1252"), encoding="utf-8"))
 
 
-def test_a_line_of_more_characters_than_the_csv_module_reads_is_read():
-    wide = pd.DataFrame(RNG.normal(size=(5, 20_000)).round(4), columns=[f"g{j}" for j in range(20_000)])
-    np.testing.assert_array_equal(read(wide).X, wide)
-
-
 def test_lines_that_are_skipped_keep_the_numbers_of_the_others():
     text = "a,b\nm,kg\n1,2\n3,4 # first\n5,7\nSource: me\n"
     table = read(text, skip_rows=[1], skip_footer=1, comment="#")
     np.testing.assert_array_equal(table.X, [[1, 2], [3, 4], [5, 7]])
     assert "line 5 has 3 values instead of 2" in str(fault(text.replace("5,7", "5,7,8"), skip_rows=[1], comment="#"))
-    assert (
-        read("x\ny\n" + text, skip_rows=2, na_values=["m", "kg"], skip_footer=1, comment="#", missing="drop").X.size
-        == 6
-    )
+    table = read("x\ny\n" + text, skip_rows=2, na_values=["m", "kg"], skip_footer=1, comment="#", missing="drop")
+    assert table.X.size == 6
 
 
 # Numbers
@@ -189,7 +163,7 @@ def test_marks_follow_the_other_columns_but_none_that_is_dropped():
 
 def test_numbers_with_two_decimal_marks_are_neither_dropped_nor_guessed():
     error = fault("a;b\n1,5;1\n12.5;2\n3,25;4\n")
-    assert "'12.5' in row 1" in str(error)
+    assert "column 'a' ('12.5'); the first is in row 1" in str(error)
     assert error.columns == ()
 
 
@@ -202,7 +176,8 @@ MISSING = "a,b,y\n1,2,u\n3,,v\n5,NA,u\n7,8,\n"
 def test_missing_values_are_counted_by_column_with_the_remedies():
     error = fault(MISSING, "y")
     assert "3 of 4 rows: column 'b' (2), the label (1)" in str(error)
-    assert (error.column, error.row, error.remedies) == ("b", 1, ("missing",))
+    assert "the first missing value is in row 1" in str(error)
+    assert error.remedies == ("missing",)
 
 
 def test_rows_with_missing_values_are_dropped_or_filled_with_means_but_labels_never():
@@ -219,15 +194,18 @@ def test_marks_of_missing_values_are_those_of_pandas_and_those_named():
     frame = BASE.astype(object)
     frame.loc[5, "b"], frame.loc[7, "c"] = "?", -999
     error = fault(frame)
-    assert (error.columns, error.row) == ((("?", "na_values"),), 5)
-    frame.loc[0, "b"], frame.loc[5, "b"] = "?", 1.0  # in the first row: a line of units has no numbers
-    assert fault(frame).columns == (("?", "na_values"),)
-    units = pd.concat([pd.DataFrame([dict.fromkeys(BASE.columns, "cm")]), BASE], ignore_index=True)
-    assert "skip_rows" in fault(units).remedies
-    frame.loc[0, "b"], frame.loc[5, "b"] = 1.0, "?"
+    assert error.columns == (("?", "na_values"),)
+    assert "text in column 'b' ('?'); the first is in row 5" in str(error)
     table = read(frame, na_values=["?", "-999"], missing="drop")
     np.testing.assert_array_equal(table.rows, np.delete(np.arange(60), [5, 7]))
     assert said(read(frame, na_values=["?"], missing="drop"), "column 'c' is -999 in one row, far from the others")
+
+
+def test_a_line_of_units_is_left_out_if_its_texts_are_read_as_missing():
+    units = pd.concat([pd.DataFrame([{"a": "cm", "b": "kg"}]), BASE], ignore_index=True)
+    error = fault(units)
+    assert error.columns == (("cm", "na_values"), ("kg", "na_values"))
+    np.testing.assert_array_equal(read(units, na_values=["cm", "kg"]).X, BASE)
 
 
 # Text, categories and labels
@@ -236,10 +214,10 @@ def test_marks_of_missing_values_are_those_of_pandas_and_those_named():
 def test_all_text_columns_are_named_at_once_with_remedies_but_no_outcome_becomes_a_feature():
     error = fault(TEXT)
     assert "remove the units of numbers" in str(error)
-    assert "column 'species' contains text: 'cat' in row 0 of the data (counted from 0) and 2 more" in str(error)
-    assert (error.column, error.row, error.columns) == ("species", 0, (("species", "drop"),))
+    assert "text in column 'species' ('cat', 'dog'); the first is in row 0 of the data (counted from 0)" in str(error)
+    assert error.columns == (("species", "drop"),)
     error = fault(BASE.assign(sex="m", name=[f"p{i}" for i in range(60)]))
-    assert "2 columns are not numeric: 'sex' ('m'), 'name' ('p0', 'p1', 'p2')" in str(error)
+    assert "text in columns 'sex' ('m'), 'name' ('p0', 'p1', 'p2')" in str(error)
     assert dict(error.columns) == {"sex": "drop", "name": "drop"}
     assert all("--" not in str(one) for one in (error, fault(MISSING, "y"), fault("a,b\n1,inf\n2,3\n")))
 
@@ -262,9 +240,9 @@ def test_a_missing_category_is_a_missing_value_and_numbers_may_be_categories():
 
 
 def test_columns_that_are_unknown_infinite_or_empty_are_named_with_the_nearest_name():
-    assert "no columns 'x', 'y' to drop" in str(fault("a,b\n1,2\n2,3\n", drop=["x", "a", "y"]))
+    assert "no columns 'x', 'y';" in str(fault("a,b\n1,2\n2,3\n", drop=["x", "a", "y"]))
     assert "; did you mean 'height'" in str(fault(TEXT, "Heigth"))
-    assert "'a' ('inf'), 'b' ('-inf'); the first text is in row 0" in str(fault("a,b,c\ninf,2,1\n2,-inf,2\n"))
+    assert "'a' ('inf'), 'b' ('-inf'); the first is in row 0" in str(fault("a,b,c\ninf,2,1\n2,-inf,2\n"))
     assert fault("a,b,c\nNA,1,\nNA,2,\n", missing="mean").columns == (("a", "drop"), ("c", "drop"))
 
 
@@ -286,18 +264,16 @@ def test_a_table_with_features_as_rows_is_transposed_on_request():
     assert said(table, "excluded text columns: 'note'")
     labeled = read(frame.drop(columns="Length").to_csv(index=False) + "kind,,x,y,x\n", "kind", transpose=True)
     assert labeled.labels.tolist() == ["x", "y", "x"]
-    out = BytesIO()
-    np.save(out, BASE.to_numpy().T)
-    np.testing.assert_array_equal(read(out.getvalue(), name="t.npy", transpose=True).X, BASE)
+    np.testing.assert_array_equal(read(packed(BASE.T, "t.parquet"), name="t.parquet", transpose=True).X, BASE)
     assert "if 'symbol' names features, transpose the table" in str(fault(frame.replace("NULL", "abx")))
 
 
 def test_the_columns_of_largest_variance_are_kept_in_their_order():
     X = RNG.normal(size=(20, 50)) * np.arange(50)
-    table = read(pd.DataFrame(X, columns=[f"g{j}" for j in range(50)]), top_variance=7, scaling="standardize")
+    table = read(pd.DataFrame(X, columns=[f"g{j}" for j in range(50)]), top_variance=7)
     chosen = sorted(np.argsort(-X.var(axis=0))[:7])
     assert table.names == tuple(f"g{j}" for j in chosen)
-    np.testing.assert_allclose(table.X * X.std(axis=0)[chosen] + X.mean(axis=0)[chosen], X[:, chosen])
+    np.testing.assert_array_equal(table.X, X[:, chosen])
     assert said(table, "7 of 50 features with the largest variance")
     for count in (0, -3, 1.5):
         with pytest.raises(dc.ParameterError, match="top_variance"):
@@ -309,10 +285,8 @@ def test_the_columns_of_largest_variance_are_kept_in_their_order():
 
 def packed(frame, name):
     out = BytesIO()
-    if name == "t.npz":
-        np.savez(out, X=frame.drop(columns="y"), y=frame["y"], feature_names=frame.columns[:-1].to_numpy(str))
-    elif name == "t.parquet":
-        frame.astype({"a": "Float64"}).to_parquet(out)
+    if name == "t.parquet":
+        frame.rename(columns=str).astype({"a": "Float64"} if "a" in frame else {}).to_parquet(out)
     elif name == "t.xlsx":
         with pd.ExcelWriter(out) as book:
             frame.to_excel(book, sheet_name="first", index=False)
@@ -320,49 +294,40 @@ def packed(frame, name):
     elif name == "t.libsvm":
         rows = frame.to_numpy().tolist()
         return "".join(f"{row[-1]:.0f} 1:{row[0]} 2:{row[1]} 3:{row[2]} # x\n" for row in rows).encode()
-    elif name == "t.csv.zip":
-        with zipfile.ZipFile(out, "w") as archive:
-            archive.writestr("t.csv", frame.to_csv(index=False))
     else:
-        compress = {"t.csv.bz2": bz2.compress, "t.csv.xz": lzma.compress}.get(name, bytes)
-        return compress(frame.to_csv(index=False).encode())
+        return (gzip.compress if name.endswith("gz") else bytes)(frame.to_csv(index=False).encode())
     return out.getvalue()
 
 
-@pytest.mark.parametrize(
-    "name", ["t.npz", "t.parquet", "t.xlsx", "t.libsvm", "t.csv.zip", "t.csv.bz2", "t.csv.xz", "t.tsv"]
-)
+@pytest.mark.parametrize("name", ["t.parquet", "t.xlsx", "t.libsvm", "t.csv.gz", "t.tsv"])
 def test_all_formats_give_the_same_table(name):
     frame = BASE.assign(y=np.arange(60) % 2)
     table = read(packed(frame, name), "y", name=name)
     np.testing.assert_array_equal(table.X, BASE)
     assert table.classes == ("0", "1")
     assert table.names == (("x1", "x2", "x3") if name == "t.libsvm" else ("a", "b", "c"))
-    if name == "t.xlsx":
-        assert said(table, "2 sheets, and 'first' was read")
-        assert len(read(packed(frame, name), "y", name=name, sheet="second").X) == 9
-        assert "no sheet 'third'; the sheets are first, second" in str(
-            fault(packed(frame, name), name=name, sheet="third")
-        )
 
 
-def test_an_excel_file_of_implausible_size_or_beyond_the_memory_is_refused(monkeypatch):
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b"0" * 2**27)
-    with pytest.raises(dc.ResourceError, match=r"t\.xlsx cannot be read: it unpacks to more than 67108864 bytes"):
-        read(out.getvalue(), name="t.xlsx")
-    content = packed(BASE.assign(y=0), "t.xlsx")
-    monkeypatch.setattr("diffrac_cvx.datasets.reading.available_memory", lambda: 1e5)
-    with pytest.raises(dc.ResourceError, match=r"t\.xlsx cannot be read: it unpacks to more than 6250 bytes"):
-        read(content, name="t.xlsx")
+def test_the_first_sheet_is_read_with_a_note_or_the_one_named():
+    book = packed(BASE, "t.xlsx")
+    assert said(read(book, name="t.xlsx"), "2 sheets, and 'first' was read")
+    assert len(read(book, name="t.xlsx", sheet="second").X) == 9
+    assert "no sheet 'third'; the sheets are first, second" in str(fault(book, name="t.xlsx", sheet="third"))
 
 
-def test_a_small_file_that_unpacks_to_a_large_table_is_refused():
-    with pytest.raises(dc.ResourceError, match="unpacks to more than 67108864 bytes"):
-        read(gzip.compress(bytes(2**26 + 1), 1), name="t.csv.gz")
-    with pytest.raises(dc.ResourceError, match="as a dense table needs about"):
-        read("1 1:2\n1 99999999999:1\n", name="t.libsvm")
+@pytest.mark.parametrize("name", ["t.xlsx", "t.csv.gz", "t.parquet", "t.libsvm"])
+def test_a_file_that_unpacks_to_more_than_the_memory_is_refused(name, monkeypatch):
+    content = packed(BASE.assign(y=0), name)
+    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1e3)
+    monkeypatch.setattr("diffrac_cvx.datasets.reading.available_memory", lambda: 1e3)
+    words = "unpacks to more than|needs about"
+    with pytest.raises(dc.ResourceError, match=rf"{name} cannot be read: .*({words})"):
+        read(content, name=name)
+    monkeypatch.undo()
+    monkeypatch.setattr("diffrac_cvx.datasets.reading.MAX_UNPACKED", 100)
+    if name in ("t.xlsx", "t.csv.gz"):
+        with pytest.raises(dc.ResourceError, match="it unpacks to more than 100 bytes"):
+            read(content, name=name)
 
 
 def test_a_cell_in_the_far_corner_of_a_sheet_costs_no_memory():
@@ -385,15 +350,11 @@ def test_a_missing_library_or_file_is_named_with_what_to_do(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
-        ("", "t.csv", "is empty"),
         ("# only a remark\n\n", "t.csv", "has no rows"),
-        ("a,b\n1,2\n1,2,3\n", "t.csv", "line 3 has 3 values instead of 2"),
-        ("a,b\n1,2,3\n1,4,5\n", "t.csv", "line 2 has 3 values instead of 2"),
-        ("a\n1,5\n2,5\n", "t.csv", "with a decimal comma, specify another separator"),
-        ("1 2", "t.xls", "'.xls'"),
         ("1 2", "t.xlsx", "cannot be read"),
-        (b"garbage", "t.npz", "cannot be read"),
-        ("a,b\n1,2\n", "t.csv", "one row is left"),
+        (b"garbage", "t.parquet", "cannot be read"),
+        (b"garbage", "t.csv.gz", "cannot be read"),
+        (b"+1 1:x", "t.libsvm", "every line must be 'label index:value"),
     ],
 )
 def test_what_is_no_table_is_said_to_be_none(content, name, message):
@@ -406,53 +367,35 @@ def test_what_is_no_table_is_said_to_be_none(content, name, message):
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"unit": 3.0}, "constant columns carry no information: 'unit'"),
         ({"unit": 3.0, "site": 0.1}, "constant columns carry no information: 'unit', 'site'"),
-        ({"a again": BASE["a"]}, "count more than once: 'a' = 'a again'. Keep one"),
-        ({"d": BASE["a"], "e": BASE["a"], "f": BASE["b"]}, "'a' = 'd' = 'e', 'b' = 'f'"),
         ({"id": np.arange(7, 67)}, "column 'id' numbers the rows"),
         ({"age": np.where(np.arange(60) % 9, RNG.integers(20, 60, 60), -999)}, "column 'age' is -999 in 7 rows"),
         ({"t": np.where(np.arange(60) % 9, RNG.normal(0.0, 9.0, 60), 9999.9)}, "column 't' is 9999.9 in 7 rows"),
+        ({"class": RNG.integers(0, 3, 60)}, None),
+        ({"change": np.where(np.arange(60) % 9, RNG.normal(0.0, 20.0, 60), -99)}, None),
     ],
 )
-def test_columns_that_mislead_are_named_in_one_note(columns, words):
-    (note,) = read(BASE.assign(**columns)).notes
-    assert words in note
+def test_columns_that_mislead_are_named_in_one_note_and_others_are_not(columns, words):
+    notes = read(BASE.assign(**columns)).notes
+    assert len(notes) == (words is not None)
+    assert all(words in note for note in notes)
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"class": RNG.integers(0, 3, 60)},
-        {"x": -BASE["a"]},
-        {"change": np.where(np.arange(60) % 9, RNG.normal(0.0, 20.0, 60), -99)},
-    ],
-)
-def test_columns_that_do_not_mislead_are_not_noted(columns):
-    assert read(BASE.assign(**columns)).notes == ()
+def test_text_in_parquet_that_is_not_utf_8_is_named():
+    import pyarrow
+
+    names = pyarrow.array([b"Jos\xe9", b"Ann"], type=pyarrow.binary()).view(pyarrow.string())
+    out = BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"name": names, "x": [1.5, 2.0]}), out)
+    assert "column 'name' is not UTF-8 text" in str(fault(out.getvalue(), name="t.parquet"))
 
 
-# Size
-
-
-@pytest.mark.parametrize("shape", [(20_000, 60), (60, 20_000)])
+@pytest.mark.parametrize("shape", [(2000, 60), (60, 2000), pytest.param((20_000, 60), marks=pytest.mark.slow)])
 def test_a_million_numbers_are_read_in_three_seconds_of_processor_time(shape):
     frame = pd.DataFrame(RNG.normal(7.0, 2.0, shape).round(3), columns=[f"s{j}" for j in range(shape[1])])
-    content = (
-        frame.assign(gene=[f"g{i}" for i in range(shape[0])])[["gene", *frame.columns]].to_csv(index=False).encode()
-    )
+    content = frame.assign(gene=[f"g{i}" for i in range(shape[0])])[["gene", *frame.columns]].to_csv(index=False)
     start = time.process_time()
     upright, turned = read(content, drop=["gene"]), read(content, transpose=True)
-    assert time.process_time() - start < 6.0
+    assert time.process_time() - start < max(1.0, 5e-6 * frame.size)
     np.testing.assert_array_equal(upright.X, frame)
     np.testing.assert_array_equal(turned.X, frame.T)
-
-
-def test_thousands_of_text_columns_are_named_or_encoded_in_seconds():
-    kinds = np.array(["red", "green", "blue"])[RNG.integers(0, 3, (20, 1500))]
-    text = "\n".join(map(",".join, [[f"name{j}" for j in range(1500)], *kinds]))
-    start = time.process_time()
-    assert "1500 columns are not numeric" in str(fault(text))
-    table = read(text, one_hot="all")
-    assert time.process_time() - start < 15.0
-    assert set(np.unique(table.X)) == {0.0, 1.0}

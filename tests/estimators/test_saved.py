@@ -90,13 +90,6 @@ def test_what_is_no_model_is_refused(model, message, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_table_that_was_scaled_is_refused_for_the_model_would_be_in_other_units(tmp_path):
-    FRAME.to_csv(tmp_path / "t.csv", index=False)
-    table = dc.datasets.read_table(tmp_path / "t.csv", scaling="standardize")
-    with pytest.raises(dc.ParameterError, match="scaling='none'"):
-        dc.save_model(dc.DiffracClustering().fit(table.X), tmp_path / "score.json", table=table)
-
-
 @pytest.mark.parametrize(
     ("entries", "message"),
     [

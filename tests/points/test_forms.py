@@ -62,7 +62,6 @@ NEEDED |= {"V": np.eye(D), "Y_or_F": LABELS[:, None], "nus": [0.5, 1.0], "lams":
 OPTIONS = {
     "compare": {"methods": ["low_rank"]},
     "sparse_kmeans": {"n_init": 1, "bound": 1.3},
-    "select_sparse_kmeans": {"n_init": 1},
     "gaussian_mixture": {"n_init": 1},
 }
 TABLES_READ = {  # functions that stream a table; the others need it in memory
@@ -101,7 +100,7 @@ FUNCTIONS, ROUNDINGS = functions_of("X"), functions_of("F")
 QUICK = ("tuples", "data frame of Int64", "int8", "matrix", "read-only", "memory map", "csc", "dask")
 COSTLY = {  # with CVXPY, or with many resamples
     "constrained_alpha", "correlation", "gaussian_mixture", "ifpca", "lifted", "multiclass",
-    "penalized_nu", "select_ifpca", "select_sparse_component", "select_sparse_kmeans", "sparse_component", "v_space",
+    "penalized_nu", "sparse_component", "v_space",
     "v_space_normalized",
 }  # fmt: skip
 QUICK_OF_COSTLY = ("data frame of Int64", "int8", "csc", "dask")

@@ -2,11 +2,8 @@
 
 import ast
 import re
-import sys
 from inspect import getdoc
 from pathlib import Path
-
-import pytest
 
 import diffrac_cvx as dc
 
@@ -73,20 +70,3 @@ def test_the_picture_of_the_architecture_names_every_folder_and_the_page_every_p
     for folder in [path.parent for path in package.glob("*/__init__.py")]:
         assert f"{folder.name}/" in picture, folder
     assert "tests/project/test_structure.py" in page
-
-
-def test_a_line_that_is_printed_on_a_page_is_not_cut_and_loses_nothing(monkeypatch):
-    pytest.importorskip("sphinx")
-    monkeypatch.setattr(sys, "path", [str(DOCS), *sys.path])
-    from executed import WIDTH, listing
-
-    sentence = "Features by importance (coefficient per standard deviation): " + "mean_concave_points +0.162, " * 5
-    header = ",".join(f"measurement_{j}" for j in range(20))
-    command = "$ diffrac-cvx compare table.csv " + '--method "k-means standardised" ' * 5
-    table = "method      " * 12
-    shown = listing("\n".join([sentence, header, command, table]), "console").astext().splitlines()
-    assert shown.pop() == table
-    assert max(map(len, shown)) <= WIDTH
-    assert "".join("".join(shown).split()).replace("\\", "") == "".join("".join([sentence, header, command]).split())
-    assert next(line for line in shown if "compare" in line).endswith(" \\")
-    assert sum(line.count('"k-means standardised"') for line in shown) == 5

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 
 import diffrac_cvx as dc
 from diffrac_cvx.problem.formatting import format_ends
-from experiments.benchmark.findings import SHOWN, passage
+from experiments.benchmark.findings import SHOWN
 from experiments.harness.reproduction import FIGURES, PASSAGES, with_passage
 from experiments.problems import INSTANCES, NOISE, SPARSITY, timed_data_of
 from experiments.structure.findings import CLEAR
@@ -141,34 +141,6 @@ def test_the_targets_that_make_figures_runs_are_named():
     others = re.search(r"`make figures` runs those of the first two rows, ([^.]*)\.", WORDS)[1]
     named = [*re.findall(r"`make ([a-z-]+)`", "".join(rows)), *re.findall(r"`([a-z-]+)`", others)]
     assert sorted(named) == sorted({*loop.replace("\\", " ").split()} - {"reproduction"})
-
-
-def test_the_passage_on_the_benchmark_is_replaced_and_nothing_else():
-    names = ["planted 10000 x 50, 0.001", "planted 10000 x 50, 0.001", "dense 1000 x 40, 0"]
-    table = pd.DataFrame(
-        {
-            "instance": names,
-            "method": ["low_rank", "CVXPY + SCS", "CVXPY + SCS"],
-            "reason": ["", "", "not run: too large"],
-        }
-    )
-    times = {
-        "seconds": 0.05,
-        "time_to_1e-2": [0.01, 0.01, np.nan],
-        "time_to_1e-4": [0.05, np.nan, np.nan],
-        "gram_seconds": 1e-4,
-    }
-    gaps = {"own_lower": 0.1, "own_upper": 0.11, "relative_gap": 3e-5}
-    table = table.assign(n=1000, d=50, peak_MB=7.0, data_MB=0.4, limit=15.0, **times, **gaps)
-    written = with_passage(README, "from figures/benchmark.csv", passage(table))
-    assert "| instance | low_rank | CVXPY + SCS |" in written
-    assert "λ = 0.001 | 0.01; 0.05 | 0.01; no |" in written
-    assert "all 2 instances" in written
-    assert "low_rank 1 and 1 of the 1 that were run; CVXPY + SCS 1 and 0 of the 1 that were run." in written
-    assert written == with_passage(written, "from figures/benchmark.csv", passage(table))
-    mark = "<!-- from figures/benchmark.csv -->"
-    assert written.split(mark)[0] == README.split(mark)[0]
-    assert written.split(mark)[1].split("<!-- end -->")[1] == README.split(mark)[1].split("<!-- end -->")[1]
 
 
 def test_make_uses_every_core_whatever_the_threads_of_a_process():

@@ -79,20 +79,6 @@ def test_the_recipe_for_conda_needs_what_the_library_and_the_program_need():
     assert needed == {name.replace("matplotlib", "matplotlib-base") for name in given}
 
 
-def imports_of(path):
-    """Return the top-level packages that a file imports at import time, and its experiments."""
-    names = set()
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    inside = {name for name in names if name.startswith("experiments")}
-    files = {ROOT.joinpath(*name.split(".")) for name in inside}
-    found = {file for base in files for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()}
-    return {name.partition(".")[0] for name in names - inside}, found
-
-
 def named_in(path):
     """Return the top-level packages that a file imports anywhere, also by name."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -115,19 +101,3 @@ def test_every_package_that_a_table_needs_is_declared():
     used = {name for path in files for name in named_in(path)}
     assert {"gemclus", "pymanopt", "rdata", "dask"} <= used
     assert used - modules - brought - typing - set(sys.stdlib_module_names) == set()
-
-
-def test_the_extra_for_the_pages_brings_all_that_they_import():
-    extras = PROJECT["project"]["optional-dependencies"]
-    given = [*PROJECT["project"]["dependencies"], *extras["docs"], *extras["app"]]
-    brought = {re.match(r"[\w-]+", name)[0].replace("-", "_") for name in given} | {"docutils", "sklearn"}
-    outside, seen, waiting = set(), set(), set((ROOT / "docs").glob("*.py")) | set((ROOT / "docs").glob("[grt]*/*.py"))
-    while waiting:
-        file = waiting.pop()
-        seen.add(file)
-        names, more = imports_of(file)
-        outside |= names
-        waiting |= more - seen
-    own = {"diffrac_cvx", "experiments", "generated", "executed"}
-    assert len(seen) > 40
-    assert outside - brought - own - set(sys.stdlib_module_names) == set()

@@ -3,10 +3,8 @@
 import ast
 import importlib
 import inspect
-import io
 import re
 import sys
-import tokenize
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -46,6 +44,7 @@ FAST = [name for name in MODULES if name.startswith("solvers.") and name != "sol
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "dask": {"points.streamed"},
+    "diptest": {"baselines.two_valued"},
     "distributed": {"points.streamed"},
     "marimo": {"app.page.notebook"},
     "joblib": {"estimators.clustering_cv"},
@@ -54,7 +53,7 @@ MAY_IMPORT = {
     "pandas": {"comparison.comparing", "comparison.validation"},
     "requests": {"datasets.real"},
     "jinja2": {"app.render"},
-    "sklearn": {"baselines.standardized", "app.cli.cluster"}
+    "sklearn": {"baselines.standard_methods", "datasets.real", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }
 
@@ -163,25 +162,8 @@ def test_what_a_bracket_rests_on_imports_nothing_that_searches():
         assert inside <= {*PROOFS, "certificates.block_problem"}, name
 
 
-NOT_CODE = {getattr(tokenize, name) for name in ["COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER"]}
-
-
-def lines_of_code(name):
-    """Return the number of code lines of a module without imports and docstrings."""
-    tokens = tokenize.generate_tokens(io.StringIO(MODULES[name].read_text()).readline)
-    lines = {line for token in tokens if token.type not in NOT_CODE for line in range(token.start[0], token.end[0] + 1)}
-    for node in ast.walk(TREES[name]):
-        is_text = (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        )
-        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
-            lines -= set(range(node.lineno, node.end_lineno + 1))
-    return len(lines)
-
-
-def test_what_can_make_a_bracket_false_is_at_most_twelve_hundred_lines():
-    names = [*PROOFS, "points.floating_point"]
-    assert sum(lines_of_code(name) for name in names) <= 1200
+def test_what_can_make_a_bracket_false_is_at_most_two_thousand_lines():
+    assert sum(len(MODULES[name].read_text().splitlines()) for name in [*PROOFS, "points.floating_point"]) <= 2000
 
 
 @pytest.mark.parametrize("place", ["diffrac_cvx", "experiments"])
@@ -209,8 +191,8 @@ def test_importing_a_module_by_its_dotted_name_gives_the_module(place):
         "Penalty": "l1",
         "Relaxation": "name equation problem",
         "Result": "value lower upper gap F V status n_iter seconds",
-        "baselines": "alternating_optimization alternating_runs cure first_component ifpca best_single_column "
-        "kmeans_whitened sparse_component sparse_kmeans spectral spectral_kurtosis two_valued_component",
+        "baselines": "alternating_optimization cure ifpca kmeans_whitened sparse_component sparse_kmeans spectral "
+        "spectral_kurtosis two_valued_component",
         "datasets": "load make_planted names",
         "metrics": "clustering_error squared_correlation",
         "paths": "lambda_path leading_direction nu_path",

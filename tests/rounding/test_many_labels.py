@@ -29,18 +29,19 @@ def found(truth, labels):
     return bool(np.all(overlap.max(axis=0) == 1.0))
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize(("k", "scale"), [(1, 1.0), (2, 1e-9), (3, 1e9), (5, 1.0)])
 @pytest.mark.parametrize("constant", [0.0, 0.4])
-def test_the_labels_and_weights_of_a_mixture_are_found(k, constant):
+def test_the_labels_and_weights_of_a_mixture_are_found_at_any_scale_without_a_warning(k, constant, scale):
     truth = labels_of(200, k)
     weights = np.concatenate([[constant], np.linspace(1.0, 0.5, k)])
     weights /= np.linalg.norm(weights)
-    fit = dc.rounding.fit_label_mixture(mixture(truth, weights), k)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = dc.rounding.fit_label_mixture(scale * mixture(truth, weights), k)
     assert fit.labels.shape == (200, k)
     assert set(np.unique(fit.labels)) == {-1.0, 1.0}
     assert found(truth, fit.labels)
-    np.testing.assert_allclose(fit.weights, [constant / np.linalg.norm([constant, *np.linspace(1, 0.5, k)]),
-                                                *weights[1:]], atol=1e-6)  # fmt: skip
+    np.testing.assert_allclose(fit.weights, weights, atol=1e-6)
     assert fit.objective == pytest.approx(0.0, abs=1e-9)
 
 
@@ -76,7 +77,7 @@ def test_no_other_labels_are_nearer_on_a_small_instance():
     assert dc.rounding.fit_label_mixture(F, 2, n_init=200).objective <= best + 1e-6
 
 
-@pytest.mark.parametrize("k", range(1, 7))
+@pytest.mark.parametrize("k", [1, 3, 6])
 def test_noiseless_labels_are_found_from_the_relaxation(k):
     right = 0
     for seed in range(8):
@@ -95,14 +96,6 @@ def test_procrustes_returns_the_labels_of_the_mixture_as_a_plain_array():
     assert np.all(labels[0] == 1.0)
     np.testing.assert_array_equal(labels, fit.labels)
     np.testing.assert_array_equal(labels, np.where(fit.scores >= 0.0, 1.0, -1.0))
-
-
-@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_independent_labels_are_found_at_any_scale_of_the_factor_and_without_a_warning(scale):
-    truth = labels_of(40, 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert found(truth, dc.rounding.procrustes(scale * mixture(truth, [0.3, 0.7, 0.5, 0.4]), 3, n_init=5))
 
 
 def test_each_round_is_the_best_fit_of_its_rotation_none_is_worse_and_they_end_soon():

@@ -1,8 +1,8 @@
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
-from forms import IN_MEMORY, read_only
 
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DataError
@@ -37,19 +37,14 @@ all_roundings = pytest.mark.parametrize("rounding_of", WITH_HYPERPLANES.values()
 # From a factor
 
 
-@pytest.mark.parametrize("weight", [1.0, 0.5, 0.2])
-@pytest.mark.parametrize("rounding_of", [sign_centered, kmeans_centered, WITH_HYPERPLANES["hyperplanes"]])
+@pytest.mark.parametrize(
+    ("rounding_of", "weight"),
+    [*product([sign_centered, kmeans_centered], [1.0, 0.5, 0.2, 1e-6]), (WITH_HYPERPLANES["hyperplanes"], 0.2)],
+)
 def test_the_rank_two_solution_of_the_unbalanced_problem_gives_the_labels(rounding_of, weight):
     y = sample(40)
     Y = weight * np.outer(y, y) + (1 - weight) * np.ones((40, 40))
     np.testing.assert_array_equal(rounding_of(psd_factor(Y, rtol=1e-14)), anchored(y))
-
-
-@pytest.mark.parametrize("rounding_of", [sign_centered, kmeans_centered])
-def test_labels_are_found_though_they_have_a_millionth_of_the_solution(rounding_of):
-    y = sample(40)
-    F = psd_factor(1e-6 * np.outer(y, y) + (1 - 1e-6) * np.ones((40, 40)), rtol=1e-14)
-    np.testing.assert_array_equal(rounding_of(F), anchored(y))
 
 
 def test_the_first_eigenvector_is_right_near_rank_one_and_the_second_near_one_cluster():
@@ -105,27 +100,10 @@ def test_a_constant_factor_is_one_cluster(rounding_of, shape, value):
     np.testing.assert_array_equal(rounding_of(np.full(shape, value)), np.ones(shape[0]))
 
 
-def test_a_single_column_has_no_second_eigenvector():
-    y = sample(10)
-    for F in (y[:, None], np.column_stack([y, y, 3 * y])):
-        np.testing.assert_array_equal(rounding.sign_second(F), np.ones(10))
-
-
 def test_a_point_at_zero_joins_the_points_of_the_first_nonzero_sign():
     for sign in (1.0, -1.0):
         F = sign * np.array([[0.0], [2.0], [-1.0], [0.0], [1.0]])
         np.testing.assert_array_equal(rounding.sign_leading(F), [1, 1, -1, 1, 1])
-
-
-@all_roundings
-@pytest.mark.filterwarnings("ignore:the matrix subclass")
-@pytest.mark.parametrize("name", IN_MEMORY)
-def test_the_container_of_the_factor_does_not_matter_and_it_stays_as_it_is(rounding_of, name):
-    F = np.random.default_rng(7).integers(-5, 6, (20, 3)).astype(float)
-    given, copy = IN_MEMORY[name](read_only(F)), F.copy()
-    np.testing.assert_array_equal(rounding_of(given), rounding_of(F))
-    np.testing.assert_array_equal(np.asarray(given, dtype=float), copy)
-    np.testing.assert_array_equal(rounding_of(F > 0), rounding_of((F > 0).astype(float)))
 
 
 @all_roundings
@@ -138,14 +116,9 @@ def test_what_is_not_a_finite_matrix_is_refused(rounding_of):
 # Random hyperplanes
 
 
-def test_hyperplanes_depend_on_the_generator_alone():
-    F = np.random.default_rng(9).standard_normal((40, 6))
-    np.testing.assert_array_equal(goemans_williamson(F, 3), goemans_williamson(F, np.random.default_rng(3)))
-    assert np.any(goemans_williamson(F, 3, n_samples=1) != goemans_williamson(F, 4, n_samples=1))
-
-
-def test_more_hyperplanes_from_the_same_seed_are_never_worse():
+def test_hyperplanes_depend_on_the_generator_alone_and_more_of_them_are_never_worse():
     F = np.random.default_rng(10).standard_normal((40, 6))
+    np.testing.assert_array_equal(goemans_williamson(F, 3), goemans_williamson(F, np.random.default_rng(3)))
     reached = [separation(F, goemans_williamson(F, 0, n_samples=draws)) for draws in (1, 3, 10, 30)]
     assert reached == sorted(reached)
     assert reached[0] < reached[-1]

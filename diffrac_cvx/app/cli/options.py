@@ -26,8 +26,8 @@ FILE_PARAMETERS = (  # of `read_table`, which also apply to a new file
 )  # fmt: skip
 TABLE_PARAMETERS = ("label", "drop", "one_hot", *FILE_PARAMETERS, "transpose", "top_variance")
 FILE_HELP = (
-    "Table file (.csv, .tsv, .txt, .xlsx, .parquet, .npz, .npy, .libsvm, also as .gz, .bz2, .xz or .zip; one point per "
-    "row) or name of a data set."
+    "Table file (.csv, .tsv, .txt, .xlsx, .parquet, .libsvm, also compressed as .gz; one point per row) or name of a "
+    "data set."
 )
 
 

@@ -1,0 +1,191 @@
+"""Standard methods: alternation and 2-means for Eq. (2), and on standardised columns 2-means, mixture and spectral."""
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from diffrac_cvx.metrics import separation
+from diffrac_cvx.points.checks import Array, as_data, as_generator, positive, positive_int
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
+from diffrac_cvx.points.linear_algebra import column_basis, standardize_columns
+from diffrac_cvx.rounding.two_clusters import alternate
+
+LLOYD_MAX_ITER = 100  # per run on standardised columns
+FULL_COVARIANCE_RATIO = 5  # points per feature from which the Gaussians have full covariances
+N_NEIGHBORS = 10  # of each point, itself included, in the graph of spectral clustering
+
+
+def alternating_optimization(
+    X: npt.ArrayLike,
+    *,
+    n_init: int = 10,
+    rng: np.random.Generator | int,
+    max_iter: int = 100,
+    time_limit: float | None = None,
+    constraints: Constraints | None = None,
+) -> Array:
+    """Return the labels of largest squared correlation in several alternating runs, the first point at +1.
+
+    Given y, the direction is w = (X'X)^+ X'y; given w, y is the exact 2-means of X w.  A run starts from random labels
+    and ends at a fixed point.  A basis of the columns of X is computed once, O(n d^2); an alternation is
+    O(n d + n log n).
+
+    Source: Eq. (2) and section 2.1, "Algorithm".
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred internally.
+    n_init : int
+        Number of runs; default 10.
+    rng : numpy.random.Generator or int
+        Random generator of the initial labels, or its seed.
+    max_iter : int
+        Maximum number of alternations per run; default 100.
+    time_limit : float, optional
+        Time in seconds after which no new run starts.
+    constraints : Constraints, optional
+        Must-link and cannot-link constraints and known labels, satisfied in every alternation.  Known labels keep their
+        sign, instead of the first point at +1.
+
+    Raises
+    ------
+    DataError
+        If X is invalid.
+    ParameterError
+        If n_init, rng, max_iter or time_limit is invalid.
+    """
+    started = time.perf_counter()
+    Q = column_basis(as_data(X))
+    random, max_iter = as_generator(rng), positive_int(max_iter, "max_iter")
+    chunklets = chunklets_of(constraints, len(Q))
+
+    def run() -> Array:
+        start = random.choice([-1.0, 1.0], size=len(Q))
+        y = alternate(Q, chunklets.adjust_labels(start, start), max_iter, chunklets)
+        return y if chunklets.labeled >= 0 else y * y[0]
+
+    return _best_run(Q, run, n_init, time_limit, started)
+
+
+def kmeans_whitened(
+    X: npt.ArrayLike,
+    *,
+    n_init: int = 10,
+    rng: np.random.Generator | int,
+    max_iter: int = 100,
+    time_limit: float | None = None,
+) -> Array:
+    """Return the labels of 2-means on whitened data, the best of several runs of Lloyd's algorithm, the first at +1.
+
+    On whitened data, the distortion of 2-means is smallest where the squared correlation of Eq. (2) is largest: this is
+    another local search for the objective of alternating_optimization.  Each run starts from k-means++ centres and has
+    max_iter iterations.  The data are whitened once, O(n d^2); an iteration is O(n d).
+
+    Source: section 2.1 and Figure 4.
+
+    Parameters and errors are those of alternating_optimization.
+    """
+    started = time.perf_counter()
+    Q = column_basis(as_data(X))
+    run = partial(_lloyd_run, Q, positive_int(max_iter, "max_iter"), as_generator(rng))
+    return _best_run(Q, run, n_init, time_limit, started)
+
+
+def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int) -> Array:
+    """Return the labels of 2-means on columns at unit variance, the best of several runs, the first point at +1.
+
+    Each run starts from k-means++ centres and has 100 iterations of Lloyd's algorithm; the best run has the smallest
+    sum of squared distances to the centres.  An iteration is O(n d).
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; columns are standardised internally.
+    n_init : int
+        Number of runs; default 10.
+    rng : numpy.random.Generator or int
+        Random generator of the starts, or its seed.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is invalid; the message names the value and the remedy.
+    """
+    data = standardize_columns(as_data(X))
+    return _best_run(data, partial(_lloyd_run, data, LLOYD_MAX_ITER, as_generator(rng)), n_init)
+
+
+def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Generator | int) -> Array:
+    """Return the labels of a mixture of two Gaussians on columns at unit variance, the first point at +1.
+
+    It uses scikit-learn, with the largest likelihood of several runs.  The covariances are full if there are at least
+    five points per feature, O(n d^2) per iteration, otherwise diagonal, O(n d).
+
+    Parameters and errors are those of kmeans_standardized, plus ImportError without scikit-learn.
+    """
+    data = standardize_columns(as_data(X))
+    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
+    from sklearn.mixture import GaussianMixture  # here because scikit-learn is an optional dependency
+
+    if not data.any():  # all points are equal
+        return np.ones(len(data))
+    covariances = "full" if len(data) >= FULL_COVARIANCE_RATIO * data.shape[1] else "diag"
+    seed = int(random.integers(2**31))
+    mixture = GaussianMixture(2, covariance_type=covariances, n_init=n_init, random_state=seed)
+    return _fit_quietly(mixture, data)  # runs that do not converge in 100 iterations are accepted
+
+
+def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
+    """Return the labels of spectral clustering on nearest neighbours, columns at unit variance, the first at +1.
+
+    It uses scikit-learn: two clusters from the normalised Laplacian of the ten-nearest-neighbour graph.  O(n^2 d).
+
+    Source: Ng, Jordan and Weiss, "On spectral clustering", NIPS 2001; von Luxburg, "A tutorial on spectral
+    clustering", 2007, for the graph.
+
+    Parameters, except n_init, and errors are those of gaussian_mixture; rng is for the starts of k-means.
+    """
+    data, random = standardize_columns(as_data(X)), as_generator(rng)
+    from sklearn.cluster import SpectralClustering
+
+    if not data.any():  # all points are equal
+        return np.ones(len(data))
+    if len(data) == 2:  # too few points for a graph
+        return np.array([1.0, -1.0])
+    graph = {"affinity": "nearest_neighbors", "n_neighbors": min(N_NEIGHBORS, len(data) - 1)}
+    clustering = SpectralClustering(2, **graph, random_state=int(random.integers(2**31)))
+    return _fit_quietly(clustering, data)  # disconnected graphs are accepted
+
+
+def _fit_quietly(estimator: Any, data: Array) -> Array:
+    """Return the labels of a scikit-learn estimator, without its warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = estimator.fit_predict(data)
+    return np.where(found == found[0], 1.0, -1.0)
+
+
+def _lloyd_run(data: Array, max_iter: int, random: np.random.Generator) -> Array:
+    """Return the labels of 2-means from k-means++ centres; if all points are equal, they are one cluster."""
+    found = scipy.cluster.vq.kmeans2(data, 2, max_iter, minit="++", rng=random)[1] if data.any() else np.ones(len(data))
+    return np.where(found == found[0], 1.0, -1.0)
+
+
+def _best_run(
+    Q: Array, run: Callable[[], Array], n_init: int, time_limit: float | None = None, started: float = 0.0
+) -> Array:
+    """Return the best labels of the runs, at least one; no run starts later than time_limit after `started`."""
+    limit = np.inf if time_limit is None else positive(time_limit, "time_limit")
+    found = []
+    for _ in range(positive_int(n_init, "n_init")):
+        found.append(run())
+        if time.perf_counter() - started >= limit:
+            break
+    return max(found, key=lambda y: separation(Q, y))

@@ -399,3 +399,10 @@ def test_a_million_numbers_are_read_in_three_seconds_of_processor_time(shape):
     assert time.process_time() - start < max(1.0, 5e-6 * frame.size)
     np.testing.assert_array_equal(upright.X, frame)
     np.testing.assert_array_equal(turned.X, frame.T)
+
+
+def test_one_column_of_decimal_commas_is_not_read_as_two_columns():
+    table = "x\n1,5\n2,25\n0,5\n"
+    with pytest.raises(dc.DataError, match="Specify the separator or the decimal mark"):
+        read(table)
+    np.testing.assert_array_equal(read(table, decimal=",").X[:, 0], [1.5, 2.25, 0.5])

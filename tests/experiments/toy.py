@@ -88,7 +88,7 @@ class Here:
     def __init__(self, memory_limit):
         pass
 
-    def call(self, function, *arguments, stopped, seconds):
+    def call(self, function, *arguments, **limits):
         return function(*arguments)
 
     def close(self):

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.problems import WideTable, make_wide
-from experiments.wide.methods import ALIVE, GOAL, LAMS, METHODS, RIDGE, SECONDS, SOLVERS, Found, Method
+from experiments.wide.methods import ALIVE, GOAL, LAMS, METHODS, OPERATIONS, RIDGE, SOLVERS, Found, Method
 from experiments.wide.sources import DESIGN, HELD_OUT, MOST_COLUMNS, PAIRS, SOURCES
 
 N, D, K, SHIFT = 100, 2000, 20, 1.2
@@ -36,7 +36,7 @@ DRAWS = 10
 SIZES = ((100, 1000), (100, 2000), (200, 2000), (100, 5000))  # rows and columns of the timed tables
 SMALL = (40, 60)  # table for CVXPY and FISTA
 PATIENCE = 60.0  # limit in seconds of a timed solve
-SETTINGS = {"goal": GOAL, "seconds": SECONDS, "ridge": RIDGE, "alive": ALIVE, "columns": MOST_COLUMNS}
+SETTINGS = {"goal": GOAL, "operations": OPERATIONS, "ridge": RIDGE, "alive": ALIVE, "columns": MOST_COLUMNS}
 
 
 def cells_of(grid: str) -> list[Cell]:

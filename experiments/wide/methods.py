@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,14 @@ from diffrac_cvx import baselines
 from diffrac_cvx.baselines.principal import select_ifpca, select_sparse_component
 from diffrac_cvx.baselines.selection import Selection, grid_of_bounds
 from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans
+from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.problem.penalty import suggested_lam
 from diffrac_cvx.typing import Array
+from experiments.wide.factors import best_component, without_factors
 
 LAMS, RIDGE = (0.2, 0.1, 0.05), 0.3
 GOAL = 1e-2  # certified relative gap at which a solve ends
-SECONDS = 2.0  # per solve
+OPERATIONS = 1e11  # per solve, some seconds; counted, so that the results do not depend on the clock
 CRITERIA = {"kurtosis": "kurtosis", "dip": "dip", "pursuit": "pursuit", "convex component": "diffrac"}
 KEPT = (5, 10, 20, 50, 100, 200, 500)  # numbers of columns, to tune IF-PCA
 COMPONENTS = (5, 10, 20, 40)  # to tune the search for a bimodal component
@@ -39,9 +41,11 @@ class Method(NamedTuple):
     tuned: Callable[[Array, np.random.Generator], Iterable[Found]] = lambda X, rng: ()  # the labels choose the best
 
 
-def solve(X: Array, lam: float, seconds: float = SECONDS) -> dc.Result:
-    """Solve the relaxation until the relative gap is `GOAL`."""
-    return dc.low_rank(X, lam=lam, ridge=RIDGE, tol=GOAL * lam, time_limit=seconds, callback=is_narrow)
+def solve(X: Array, lam: float, seconds: float | None = None) -> dc.Result:
+    """Solve the relaxation until the relative gap is `GOAL`, or without a time limit after `OPERATIONS`."""
+    end = work_done() + OPERATIONS if seconds is None else np.inf
+    options: dict[str, Any] = {"tol": GOAL * lam, "time_limit": seconds}
+    return dc.low_rank(X, lam=lam, ridge=RIDGE, callback=lambda now: is_narrow(now) or work_done() > end, **options)
 
 
 def by_fista(X: Array, lam: float, seconds: float) -> dc.Result:
@@ -93,12 +97,16 @@ def by_selection(select: Callable[..., Selection], setting: str, values: Callabl
     )
 
 
-def by_search(criterion: str) -> Method:
-    """Return the search for a bimodal principal component."""
-    search = partial(baselines.two_valued_component, criterion=criterion)
+def by_count(search: Callable[..., Array]) -> Method:
+    """Return the search for a bimodal direction among a number of principal components."""
     return by_labels(search)._replace(
         tuned=lambda X, rng: (Found(search(X, components=k, rng=rng)) for k in COMPONENTS if k < len(X))
     )
+
+
+def by_search(criterion: str) -> Method:
+    """Return the search for a bimodal principal component by a criterion."""
+    return by_count(partial(baselines.two_valued_component, criterion=criterion))
 
 
 OWN = "relaxation"
@@ -108,6 +116,7 @@ SELECTING = {
     "sparse k-means": by_selection(select_sparse_kmeans, "bound", grid_of_bounds),
     "IF-PCA": by_selection(select_ifpca, "features", lambda d: (count for count in KEPT if count <= d)),
     "sparse component": by_selection(select_sparse_component, "bound", grid_of_bounds),
+    "without factors": by_selection(without_factors, "bound", grid_of_bounds),
 }
 RIVALS = {
     "k-means": by_labels(baselines.kmeans_standardized),
@@ -116,5 +125,6 @@ RIVALS = {
     "first component": Method(lambda X, _: Found(baselines.first_component(X))),
     **SELECTING,
     **{name: by_search(criterion) for name, criterion in CRITERIA.items()},
+    "best component": by_count(best_component),
 }
 METHODS: dict[str, Method] = {**RELAXATIONS, **RIVALS}

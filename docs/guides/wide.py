@@ -91,7 +91,8 @@ print(f"{'this relaxation':<24} {dc.metrics.adjusted_rand_score(y, labels):5.2f}
 # %%
 # One table does not show which method is better. ``make wide`` runs all of them on many simulated and real tables, where each method
 # chooses its own parameters (:doc:`/beyond`). Projection pursuit is better if many columns differ a little, and sparse components are
-# better if the columns are independent and differ little.
+# better if the columns are independent and differ little. A sparse component of what is left once the common factors are removed is a
+# strong rival where they dominate: better with unequal clusters, worse with many or few columns that differ.
 #
 # Feature stability
 # -----------------

@@ -65,9 +65,9 @@ def test_the_number_of_factors_is_counted_and_clusters_are_found_once_they_are_r
     rng = np.random.default_rng(0)
     scores, loadings = rng.standard_normal((80, 3)), rng.standard_normal((3, 300))
     assert factors.count_factors(standardize_columns(scores @ loadings + rng.standard_normal((80, 300))), rng) == 3
-    table = make_wide(80, 400, 20, "factors", 0.5, 2.0, rng=np.random.default_rng(1))
+    table = make_wide(80, 400, 10, "factors", 0.5, 1.2, rng=np.random.default_rng(1))
     found = factors.without_factors(table.X, rng=np.random.default_rng(0))
-    assert dc.metrics.adjusted_rand_score(table.y, found.labels) > 0.9
+    assert dc.metrics.adjusted_rand_score(table.y, found.labels) > 0.8
     assert set(found.features[:10]) <= set(table.informative)
 
 

@@ -35,7 +35,7 @@ def without_factors(X: Array, *, bound: float | None = None, rng: np.random.Gene
     return select_sparse_component(X - factors @ (factors.T @ X), bound=bound, rng=rng)
 
 
-def best_component(X: Array, *, components: int = COMPONENTS, rng: np.random.Generator) -> Array:  # noqa: ARG001
+def best_component(X: Array, *, components: int = COMPONENTS, rng: np.random.Generator) -> Array:
     """Return exact 2-means of the principal component that it explains best, by the share of its variance."""
 
     def explained(scores: Array) -> float:

@@ -93,7 +93,7 @@ def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str
     row: Row = {"reason": ""}
     with closing(Worker(1e9 * MEMORY)) as worker:
         try:
-            row |= worker.call(prepare, instance, method)
+            worker.call(prepare, instance, method)
             runs.extend(climb(worker, instance, method, limit))
             row["reason"] = f"stopped after {limit:g} s" if runs[-1].is_limited(limit) else ""
         except (OutOfTimeError, WorkerDiedError, MemoryError, ResourceError, ArithmeticError, ValueError) as error:

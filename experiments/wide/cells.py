@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.problems import WideTable, make_wide
-from experiments.wide.methods import ALIVE, GOAL, METHODS, RIDGE, SECONDS, Found, Method
+from experiments.wide.methods import ALIVE, GOAL, METHODS, OPERATIONS, RIDGE, Found, Method
 from experiments.wide.sources import DESIGN, HELD_OUT, MOST_COLUMNS, PAIRS, SOURCES
 
 N, D, K, SHIFT = 100, 2000, 20, 1.2
@@ -32,7 +32,7 @@ MADE = [
     *({**USUAL, **changed} for changed in VARIANTS.values()),
 ]
 DRAWS = 10
-SETTINGS = {"goal": GOAL, "seconds": SECONDS, "ridge": RIDGE, "alive": ALIVE, "columns": MOST_COLUMNS}
+SETTINGS = {"goal": GOAL, "operations": OPERATIONS, "ridge": RIDGE, "alive": ALIVE, "columns": MOST_COLUMNS}
 
 
 def cells_of(grid: str) -> list[Cell]:

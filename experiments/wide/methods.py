@@ -10,12 +10,14 @@ import numpy.typing as npt
 import diffrac_cvx as dc
 from diffrac_cvx import baselines
 from diffrac_cvx.baselines.selection import Selection, grid_of_bounds
+from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.problem.penalty import suggested_lam
 from diffrac_cvx.typing import Array
+from experiments.wide.factors import best_component, without_factors
 
 LAMS, RIDGE = (0.2, 0.1, 0.05), 0.3
 GOAL = 1e-2  # certified relative gap at which a solve ends
-SECONDS = 2.0  # per solve
+OPERATIONS = 1e11  # per solve, some seconds; counted, so that the results do not depend on the clock
 CRITERIA = {"kurtosis": "kurtosis", "dip": "dip", "pursuit": "pursuit", "convex component": "diffrac"}
 KEPT = (5, 10, 20, 50, 100, 200, 500)  # numbers of columns, to tune IF-PCA
 COMPONENTS = (5, 10, 20, 40)  # to tune the search for a bimodal component
@@ -37,18 +39,18 @@ class Method(NamedTuple):
     tuned: Callable[[Array, np.random.Generator], Iterable[Found]] = lambda X, rng: ()  # the labels choose the best
 
 
-def is_narrow(progress: dc.Progress) -> bool:
-    """Return whether a solve has reached the goal."""
-    return progress.upper - progress.lower <= GOAL * progress.upper
-
-
 def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Found:
     """Cluster by the relaxation, by default with the l1 weight suggested for the size of the table.
 
     The selected columns are those whose V_jj is not small compared with the largest.
     """
     lam = suggested_lam(len(X), X.shape[1], RIDGE) if lam is None else lam
-    result = dc.low_rank(X, lam=lam, ridge=RIDGE, tol=GOAL * lam, time_limit=SECONDS, callback=is_narrow)
+    end = work_done() + OPERATIONS
+
+    def is_done(progress: dc.Progress) -> bool:
+        return progress.upper - progress.lower <= GOAL * progress.upper or work_done() > end
+
+    result = dc.low_rank(X, lam=lam, ridge=RIDGE, tol=GOAL * lam, callback=is_done)
     used = result.features(rtol=ALIVE)
     return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
 
@@ -69,12 +71,16 @@ def by_selection(select: Callable[..., Selection], setting: str, values: Callabl
     )
 
 
-def by_search(criterion: str) -> Method:
-    """Return the search for a bimodal principal component."""
-    search = partial(baselines.two_valued_component, criterion=criterion)
+def by_count(search: Callable[..., Array]) -> Method:
+    """Return the search for a bimodal direction among a number of principal components."""
     return by_labels(search)._replace(
         tuned=lambda X, rng: (Found(search(X, components=k, rng=rng)) for k in COMPONENTS if k < len(X))
     )
+
+
+def by_search(criterion: str) -> Method:
+    """Return the search for a bimodal principal component by a criterion."""
+    return by_count(partial(baselines.two_valued_component, criterion=criterion))
 
 
 OWN = "relaxation"
@@ -84,6 +90,7 @@ SELECTING = {
     "sparse k-means": by_selection(baselines.sparse_kmeans, "bound", grid_of_bounds),
     "IF-PCA": by_selection(baselines.ifpca, "features", lambda d: (count for count in KEPT if count <= d)),
     "sparse component": by_selection(baselines.sparse_component, "bound", grid_of_bounds),
+    "without factors": by_selection(without_factors, "bound", grid_of_bounds),
 }
 RIVALS = {
     "k-means": by_labels(baselines.kmeans_standardized),
@@ -92,5 +99,6 @@ RIVALS = {
     "first component": by_labels(partial(baselines.two_valued_component, components=1)),
     **SELECTING,
     **{name: by_search(criterion) for name, criterion in CRITERIA.items()},
+    "best component": by_count(best_component),
 }
 METHODS: dict[str, Method] = {**RELAXATIONS, **RIVALS}

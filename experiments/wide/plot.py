@@ -19,6 +19,8 @@ STYLES = {
     "kurtosis": Style(GREEN, "-", "<"),
     "dip": Style(GREEN, "--", ">"),
     "pursuit": Style(GREEN, "-.", "P"),
+    "best component": Style(GREEN, ":", "D"),
+    "without factors": Style("#7b4f9d", "-", "X"),
 }
 
 

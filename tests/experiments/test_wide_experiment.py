@@ -9,10 +9,11 @@ import rdata
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets.real import checksum
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from experiments.harness.findings import Verdict
 from experiments.problems import NOISES, WideTable, draw_noise, make_wide
 from experiments.wide import cells as wide_cells
-from experiments.wide import methods, sources
+from experiments.wide import factors, methods, sources
 from experiments.wide.findings import COLUMNS, RULES, SUGGESTED, findings
 from experiments.wide.methods import METHODS, RELAXATIONS, Found, Method
 
@@ -39,6 +40,35 @@ def test_tables_of_another_shift_have_the_same_groups_informative_columns_and_no
     np.testing.assert_array_equal(weak.X[:, same], strong.X[:, same])
     other = wide_cells.table_of(4, **{**wide_cells.USUAL, "d": 200})
     assert np.any(other.y != weak.y)
+
+
+# Rivals that estimate the common factors
+
+
+def test_the_number_of_factors_is_counted_and_clusters_are_found_once_they_are_removed():
+    rng = np.random.default_rng(0)
+    scores, loadings = rng.standard_normal((80, 3)), rng.standard_normal((3, 300))
+    assert factors.count_factors(standardize_columns(scores @ loadings + rng.standard_normal((80, 300))), rng) == 3
+    table = make_wide(80, 400, 10, "factors", 0.5, 1.2, rng=np.random.default_rng(1))
+    found = factors.without_factors(table.X, rng=np.random.default_rng(0))
+    assert dc.metrics.adjusted_rand_score(table.y, found.labels) > 0.8
+    assert set(found.features[:10]) <= set(table.informative)
+
+
+def test_the_best_component_is_the_one_with_two_values():
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    X = 3.0 * np.outer(rng.standard_normal(60), np.ones(5)) + 0.1 * rng.standard_normal((60, 5))
+    X = np.hstack([X, np.outer(2.0 * y - 1.0, [1.0, 1.0]) + 0.1 * rng.standard_normal((60, 2))])
+    labels = factors.best_component(X, rng=rng)
+    assert dc.metrics.adjusted_rand_score(y, labels) == 1.0
+
+
+def test_a_solve_is_limited_by_operations_and_not_by_the_clock(monkeypatch):
+    X = make_wide(40, 200, 10, "factors", 0.5, 1.0, rng=np.random.default_rng(0)).X
+    free = methods.relax(X, np.random.default_rng(0), lam=0.05)
+    monkeypatch.setattr(methods, "OPERATIONS", 1e8)
+    few = [methods.relax(X, np.random.default_rng(0), lam=0.05).gap for _ in range(2)]
+    assert few[0] == few[1] > free.gap
 
 
 # Real tables
@@ -138,6 +168,9 @@ def test_every_method_finds_groups_that_are_far_apart(method, monkeypatch):
     monkeypatch.setattr(methods, "COMPONENTS", (5,))
     setting = {**wide_cells.USUAL, "n": 200, "d": 40, "k": 20, "noise": "independent", "shift": 4.0}
     row = wide_cells.measure("made", method, replication=0, **setting)
+    if method == "without factors":  # groups that are so far apart are a factor
+        assert row["best"] < 0.1
+        return
     assert row["index"] == row["best"] == 1.0
     if method in RELAXATIONS:
         assert 0.0 <= row["gap"] <= wide_cells.GOAL

@@ -37,6 +37,9 @@ TABLES = {
         (gains(GAIN_TUNED, 0.3, 0.01), AGREES), (gains(GAIN_TUNED, 0.3, -0.1), PARTLY),
         (gains(GAIN_TUNED, 0.3, -0.6), DIFFERS),
     ],
+    findings.FACTORS.statement: [
+        (frame(below=[0.1, -0.2]), AGREES), (frame(below=[0.1, 0.2]), PARTLY), (frame(below=[0.11, 0.2]), DIFFERS),
+    ],
     findings.INDEPENDENT.statement: [
         (frame(below=[0.1, -0.2]), AGREES), (frame(below=[0.1, 0.2]), PARTLY), (frame(below=[0.11, 0.2]), DIFFERS),
     ],

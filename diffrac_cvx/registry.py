@@ -196,9 +196,9 @@ class SolverRecord:
         side = relaxation.side(n, d)
         coefficients = n * d * d // 2 if relaxation.rows == "d + 1" else side * side
         if side > self.max_rows:
-            return f"its matrix has {side} rows, more than {self.max_rows}; select it by name"
+            return f"a matrix of {side} rows, more than {self.max_rows}; select by name"
         if coefficients > self.max_coefficients:
-            return f"it has {coefficients} coefficients, more than {self.max_coefficients}; select it by name"
+            return f"{coefficients} coefficients, more than {self.max_coefficients}; select by name"
         return ""
 
 
@@ -248,7 +248,7 @@ RELAXATIONS: dict[str, RelaxationRecord] = {
     "correlation": RelaxationRecord(
         relaxations.correlation, ("(24)", "(23)"), "correlation (trivial for all data)", takes=(), penalty=(),
         bounds_15=no_bound,
-        skipped_solvers={"SCS": "its matrix grows without bound, so SCS takes minutes; select it by name"},
+        skipped_solvers={"SCS": "the matrix grows without bound, so SCS takes minutes; select by name"},
     ),
 }  # fmt: skip
 
@@ -259,7 +259,7 @@ SOLVERS: dict[str, SolverRecord] = {
         "algorithm as published: 20 000 iterations",
         fista,
         {"variant": "published"},
-        skip_reason="it takes all 20 000 iterations on most tables and yields weak bounds; select it by name",
+        skip_reason="20 000 iterations on most tables, and weak bounds; select by name",
     ),
     "SCS": SolverRecord("splitting, through CVXPY", max_rows=121, max_coefficients=500_000),
     "CLARABEL": SolverRecord(  # the sizes for which `solve` selects it by default, plus the row of the offset

@@ -134,7 +134,7 @@ def test_every_rendering_holds_every_method(case):
 )
 def test_what_would_take_minutes_is_left_out_of_the_default_and_can_be_asked_for(n, d, out, within):
     methods = list_methods()
-    assert all("select it by name" in methods[name].too_large(n, d) for name in out)
+    assert all("select by name" in methods[name].too_large(n, d) for name in out)
     assert not any(methods[name].too_large(n, d) for name in within)
     chosen, left_out = comparing.choose_methods(out, ComparisonTask(X=np.zeros((n, d))))
     assert (list(chosen), left_out) == (out, {})

@@ -91,7 +91,7 @@ def test_the_reference_implementation_is_for_small_tables_only_and_the_reason_is
     names = "v_space/CLARABEL, lifted/CLARABEL, penalized_nu/CLARABEL"
     assert sentence == f"omitted at this size: {names} (the table has 100000 entries, more than 20000)."
     _, omitted = views.choose_methods(FIRST_METHODS, 60, 3)
-    assert omitted["penalized_nu/CLARABEL"] == "its matrix has 60 rows, more than 41", "nothing to select by name"
+    assert omitted["penalized_nu/CLARABEL"] == "a matrix of 60 rows, more than 41", "nothing to select by name"
     assert views.choose_methods(["low_rank", "lifted"], 20, 3) == ([], {}), "low_rank solves (15) only"
 
 

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -106,13 +106,13 @@ def cross(**entries: Iterable[Any]) -> list[Cell]:
 
 @dataclass(frozen=True)
 class Task:
-    """Measurement of the cells of a sweep, and its limits in seconds and GB; `sweep` tells sweeps apart."""
+    """Measurement of the cells of a sweep, and its limits in seconds and GB; the last entry tells sweeps apart."""
 
     measure: Callable[..., Row]
     seconds: float | None = None
     memory: float | None = None
     version: str = __version__
-    sweep: str = field(default_factory=lambda: uuid.uuid4().hex)
+    sweep: str = ""
 
 
 def sweep(
@@ -137,6 +137,7 @@ def sweep(
         print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells are in {log.path}, going on from there")
     # Shuffled, so that the cells measured so far predict the remaining time.
     mixed = sorted(missing, key=lambda cell: zlib.crc32(key_of(cell).encode()))
+    task = replace(task, sweep=uuid.uuid4().hex)
     with (
         local_threads(task, jobs) if scheduler is None else cluster_threads(task, scheduler) as executor,
         tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar,

@@ -332,3 +332,12 @@ def test_jobs_are_a_whole_number_from_one_on(capsys, jobs):
         run("--jobs", jobs)
     assert end.value.code == REFUSED
     assert "is not a positive integer" in capsys.readouterr().err
+
+
+def test_a_task_may_measure_a_second_sweep_after_the_first_has_ended(tmp_path):
+    task = Task(dict)
+    first, second = (
+        runner.sweep([{"value": 1}], task, runner.Log(tmp_path / f"{k}.log"), jobs=1, title="") for k in range(2)
+    )
+    assert first.equals(second)
+    assert len(second) == 1

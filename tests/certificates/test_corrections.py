@@ -79,7 +79,7 @@ def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_f
             nearest = least_certified(it, patch)[0].t
         assert remainder.t <= nearest
         smaller += remainder.t < nearest
-    assert smaller >= len(seeds) / 8
+    assert smaller >= len(seeds) / 10
 
 
 def test_known_labels_cost_hardly_more_work_than_none(monkeypatch):

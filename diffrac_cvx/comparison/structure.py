@@ -328,7 +328,7 @@ def held_out_scores(split: Split, points: Points, untied: Array, rng: np.random.
 
 
 def column_with_gap(scores: Array, points: Points, untied: Array, rng: np.random.Generator) -> int | None:
-    """Return the column, of several, most correlated with the scores, if one mode of its own values is rejected."""
+    """Return the column most correlated with the scores if its own values reject one mode; None for a single column."""
     if points.shape[1] == 1:
         return None
     centered = points.array() - points.mean_of(points.array())

@@ -63,8 +63,8 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
 #
 # .. include:: ../large_memory.inc
 #
-# One solve at a time, each in a process of its own; ``make benchmark`` measures it again, and ``figures/benchmark.csv`` has the
-# reasons of what was not run. *planted* has a direction of ten features with noise 0.3, *dense*
+# Solves run one at a time, each in its own process. ``make benchmark`` repeats the measurements; ``figures/benchmark.csv`` gives the
+# reason for each solve that was not run. *planted* has a direction of ten features with noise 0.3, *dense*
 # Gaussian columns of which neighbours have correlation 0.7, without clusters; columns have mean 0 and variance 1.
 
 # %%

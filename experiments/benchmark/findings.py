@@ -85,7 +85,7 @@ def grouped(digits: str) -> str:
 
 
 def seconds_text(row: pd.Series) -> str:
-    """Format the seconds to both goals: the limit if not reached, the reason if there is no result."""
+    """Format the seconds to both goals, the limit for a goal that was missed, or the reason for a missing result."""
     if has_no_answer(row):
         return reason_of(row).partition(":")[0].partition(" at ")[0] or "no answer"
     limit = f"> {row['limit']:g}" if stopped_by_limit(row) else "no"

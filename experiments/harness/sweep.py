@@ -1,8 +1,8 @@
 """Sweep: measures cells in any order in single-threaded processes, resumes, and returns a table in their order.
 
-Every row is appended to a log as soon as it is measured; an interrupted sweep resumes from it.  The threads of this
-process, or of the workers of a dask cluster, measure one cell at a time each, in a process of their own that can be
-limited in time and memory; a crash becomes a row with a reason.
+Every row is appended to a log as soon as it is measured; an interrupted sweep resumes from it.  Threads of this
+process, or of the workers of a dask cluster, measure the cells.  Each thread has a process with limits of time and
+memory; a crash becomes a row with a reason.
 """
 
 import json

@@ -44,7 +44,11 @@ def run_command(name: str, arguments: list[str]) -> int:
         return subprocess.run([sys.executable, "-m", "diffrac_cvx.app.page", *arguments], check=False).returncode
     started = time.perf_counter()
     gc.disable()  # imports create many objects and no garbage: a tenth of the time of a small table
+    # scikit-learn imports pandas if it can, needs it only for data frames, and takes a third of the time for it.
+    pandas = sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
     module = import_module(f"diffrac_cvx.app.cli.{name}")
+    if pandas is None:
+        del sys.modules["pandas"]
     gc.enable()
     from diffrac_cvx.app.cli.console import Console
 

@@ -83,13 +83,13 @@ format: $(STAMP) ## sort the imports and format the code
 	$(RUN) ruff check --select I --fix
 	$(RUN) ruff format
 
-# Every experiment is a target: a folder with an experiment.py, or a module in the folder of another one. The lines with
-# help texts are for `make help`.
-EXPERIMENTS := $(subst _,-,$(patsubst experiments/%/experiment.py,%,$(wildcard experiments/*/experiment.py))) \
+# Every experiment is a target: a folder with a cells.py, or a module in the folder of another one. The lines with help
+# texts are for `make help`.
+EXPERIMENTS := $(subst _,-,$(patsubst experiments/%/cells.py,%,$(wildcard experiments/*/cells.py))) \
     convergence scale noise affine-law
 .PHONY: $(EXPERIMENTS)
 $(EXPERIMENTS): $(STAMP)
-	$(RUN) experiments $(or $(NAME),$@) --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
+	$(RUN) experiments $@ --grid $(GRID) --jobs $(JOBS) $(CLUSTER) $(REFERENCE)
 
 phase-transition: ## Figure 1: rank and error against n and d (GRID, SOLVER, JOBS)
 sparse-regime: ## section 5.2: the conjecture n = O(l d), and lambda against d (GRID, JOBS)
@@ -116,7 +116,7 @@ choice: ## lambda and ridge chosen without labels, assessed on labelled data set
 wide: ## tables with far more columns than rows, compared with methods for such tables (GRID, JOBS; pip, apt)
 benchmark: ## all solvers: time to a certified gap, memory (GRID; DIFFRAC_DATA_HOME, pip)
 
-phase-transition: NAME = $(if $(filter reference,$(SOLVER)),reference)
+phase-transition: REFERENCE = $(if $(filter reference,$(SOLVER)),--reference)
 wide: packages
 benchmark choice: rival-packages
 # One solve at a time: concurrent solves share caches and memory, which distorts their times.

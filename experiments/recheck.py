@@ -14,7 +14,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from importlib import import_module
 from io import StringIO
 from numbers import Real
 from pathlib import Path
@@ -24,9 +23,8 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.errors import DataError
-from experiments.__main__ import find_modules
 from experiments.harness import provenance
-from experiments.harness.command import Experiment
+from experiments.harness.command import Experiment, find_experiments, load
 from experiments.harness.intervals import mean_of
 from experiments.harness.sweep import SECONDS, Cell, SweepError, Task, end_processes, measure_cell
 from experiments.harness.tables import DIGITS, format_table, read_table
@@ -196,8 +194,8 @@ def main(arguments: list[str] | None = None) -> int:
     values = parser.parse_args(arguments)
     folder = values.out
     records, failed = provenance.read_records(folder, provenance.RECHECKS), False
-    for name in values.names or find_modules():
-        experiment = import_module(find_modules()[name.replace("-", "_")]).EXPERIMENT
+    for name in values.names or find_experiments():
+        experiment = load(name.replace("-", "_"))
         path = folder / f"{experiment.name}.csv"
         if not path.exists():
             continue

@@ -1,4 +1,8 @@
-"""Cells of the benchmark: one method on one instance in its own process; the results are certified in this process."""
+"""Time to a certified gap for each method: planted, real and dense instances, each solve in its own process.
+
+One solve runs at a time, as concurrent solves share caches and memory, which distorts their times.  Times depend on
+the machine, their ratios much less.
+"""
 
 import warnings
 from collections.abc import Iterator
@@ -22,7 +26,7 @@ from experiments.problems import GRIDS, INSTANCES, LIMIT, LONG, MEDIUM, timed_da
 
 GRACE = 3.0  # seconds beyond the limit after which a solve is killed
 QUICK, REPEATS = 1.0, 3  # solves of less than a second are run three times; the shortest time counts
-SECONDS = 900.0  # limit per cell for all solves and certificates
+CELL_SECONDS = 900.0  # limit per cell for all solves and certificates
 SETTINGS = {"goals": GOALS, "limits": [LIMIT, MEDIUM, LONG, GRACE, MEMORY], "repeats": REPEATS}
 LIMITED = (Status.TIME_LIMIT, Status.USER_LIMIT)
 UNKNOWN = dc.Bracket(np.nan, np.nan)  # if V does not fit in memory
@@ -31,7 +35,7 @@ COLUMNS = (
     "seconds", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
     "status", *TIMES, *(f"upper_{column}" for column in TIMES),
 )  # fmt: skip
-# Skipped because a smaller instance is not solved to the looser goal within its limit (checked by `check_brackets`).
+# Skipped because a smaller instance is not solved to the looser goal within its limit (checked by `findings.check`).
 FAILED = {
     ("accelerated FISTA", "planted 2000 x 1000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
     ("accelerated FISTA", "planted 500 x 5000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
@@ -156,7 +160,7 @@ def summarize(instance: str, runs: list[Answer], limit: float) -> Row:
     return row
 
 
-def confirm(table: pd.DataFrame) -> pd.DataFrame:
+def complete(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with certified relative gaps, dropping times that the judge does not confirm.
 
     The lower bound of an instance is the best one certified from the results of all methods; the gap of a result is

@@ -157,7 +157,7 @@ def passage(table: pd.DataFrame) -> str:
     )
 
 
-def check_brackets(table: pd.DataFrame) -> Outcome:
+def check(table: pd.DataFrame) -> Outcome:
     """Count the certified bounds, and check that those of one instance are consistent: otherwise one is wrong."""
     lines, count = [], 0
     for name, rows in table.groupby("instance", sort=False):

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from experiments.harness.findings import Finding, describe
 from experiments.harness.sweep import Cell, Log, Row, SweepError, Task, sweep
 from experiments.harness.tables import read_table, write_table
 
+FOLDER = Path(__file__).parents[1]
 REFUSED, INTERRUPTED = 2, 130  # exit statuses: request refused; Ctrl-C
 LOGS = Path("build")
 PARTIAL = LOGS / "partial"  # for results that would replace a table with more cells
@@ -50,7 +52,7 @@ class Oracle:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A figure and its table.
+    """A figure and its table; `load` reads it from the modules of its folder.
 
     Attributes
     ----------
@@ -90,6 +92,31 @@ class Experiment:
     check: Callable[[pd.DataFrame], Outcome] | None = None
 
 
+MODULES = ("cells", "agreement", "findings", "plot")  # of an experiment, in its folder; only the first is required
+NAMES = {  # fields of an experiment, and their names in its modules; the others are optional
+    "cells": "cells_of", "measure": "measure", "findings": "findings", "name": "TABLE", "settings": "SETTINGS",
+    "seconds": "CELL_SECONDS", "memory": "CELL_MEMORY", "complete": "complete", "oracle": "BY_ORACLE", "check": "check",
+}  # fmt: skip
+
+
+def find_experiments() -> dict[str, Path]:
+    """Return the first module of each experiment: cells.py of a folder, or another that defines `cells_of`."""
+    paths = [path for path in FOLDER.glob("*/*.py") if "\ndef cells_of(" in path.read_text(encoding="utf-8")]
+    names = {path.parent.name if path.stem == "cells" else path.stem: path for path in paths}
+    return dict(sorted(names.items()))
+
+
+def load(name: str) -> Experiment:
+    """Return an experiment by the names that its modules define: those of its folder, or a single one."""
+    path = find_experiments()[name]
+    paths = [path.with_name(f"{module}.py") for module in MODULES] if path.stem == "cells" else [path]
+    defined: dict[str, Any] = {"TABLE": name}
+    for each in filter(Path.exists, paths):
+        defined |= vars(import_module(f"experiments.{each.parent.name}.{each.stem}"))
+    given = {field: defined[name] for field, name in NAMES.items() if name in defined}
+    return Experiment(draw=defined.get("draw"), **given)
+
+
 def run(experiment: Experiment, about: str | None, arguments: list[str] | None = None) -> int:
     """Run an experiment's command and return its exit status; a second run completes an interrupted one."""
     parser = argparse.ArgumentParser(description=about)
@@ -105,7 +132,12 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
         "--replace", action="store_true", help="replace the table even if this run measures fewer cells"
     )
     parser.add_argument("--draw-only", action="store_true", help="draw the existing table without measuring")
+    if experiment.oracle is not None:
+        parser.add_argument("--reference", action="store_true", help="measure all cells by the oracle")
     values = parser.parse_args(arguments)
+    if experiment.oracle is not None and values.reference:
+        name, measure = f"{experiment.name}_reference", experiment.oracle.measure
+        experiment = replace(experiment, name=name, measure=measure, oracle=None, check=None)
     try:
         folder = values.out or (provenance.FIGURES if values.grid == "full" else LOGS)
         if values.draw_only:

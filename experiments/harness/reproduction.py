@@ -11,7 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
@@ -21,9 +20,9 @@ import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
 from experiments import answer
-from experiments.__main__ import find_modules
 from experiments.benchmark import findings as benchmark
 from experiments.harness import provenance
+from experiments.harness.command import load
 from experiments.harness.findings import BY_NAME, STATEMENTS, Finding, Rule, Statement, Verdict, markdown
 from experiments.harness.tables import read_table
 
@@ -95,9 +94,8 @@ def read_sections(tables: Path = FIGURES) -> list[Section]:
 
 
 def findings_of(stem: str) -> ModuleType:
-    """Return the module with the findings of an experiment, findings.py of its folder or the whole of it."""
-    module = find_modules()[stem]
-    return import_module(f"experiments.{stem}.findings" if module.endswith(".experiment") else module)
+    """Return the module with the findings of an experiment."""
+    return sys.modules[load(stem).findings.__module__]
 
 
 def collect_verdicts(sections: Iterable[Section]) -> dict[str, Verdict]:

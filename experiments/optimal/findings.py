@@ -159,7 +159,7 @@ def with_column(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return table[table[column].notna()] if column in table else table.iloc[:0].reindex(columns=[*table.columns, column])
 
 
-def check_bounds(table: pd.DataFrame) -> Outcome:
+def check(table: pd.DataFrame) -> Outcome:
     """Pass if no labels have an objective below a lower bound and all exact methods agree."""
     wrong = contradictions(table)
     return Outcome("\n".join([f"{len(wrong)} contradictions between bounds and costs", *wrong]), not wrong)

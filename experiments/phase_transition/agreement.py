@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from experiments.harness.command import Outcome
-from experiments.phase_transition.cells import AMBIGUOUS
+from experiments.harness.command import Oracle, Outcome
+from experiments.phase_transition.cells import measure_reference, sample_of
 
+AMBIGUOUS = (1e-3, 0.2)  # ratios between which verdicts of solvers are not compared
 VALUE_SLACK = 1e-9  # for rounding errors, in addition to both certified gaps
 DECIDED = 0.1  # relative to the value: with a larger certified gap, the oracle decides no rank
 SOLVED = 1e-6  # absolute: with a smaller gap, it does if the value is 0
@@ -46,7 +47,7 @@ def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFram
     return both[[*keys, *COLUMNS]]
 
 
-def check_agreement(found: pd.DataFrame) -> Outcome:
+def check(found: pd.DataFrame) -> Outcome:
     """Count the agreements, and list every disagreement on the value, the rank, or the error of rank-one solutions."""
     every = pd.Series(True, index=found.index)
     checks = {
@@ -64,3 +65,6 @@ def check_agreement(found: pd.DataFrame) -> Outcome:
     if len(wrong):
         lines.append("DISAGREEMENT:\n" + wrong.to_string(index=False))
     return Outcome("\n".join(lines), wrong.empty)
+
+
+BY_ORACLE = Oracle(sample_of, measure_reference, compare_with_oracle)

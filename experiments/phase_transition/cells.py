@@ -1,4 +1,4 @@
-"""Cells of the phase transition (Figure 1): problems, and the measurement of one cell."""
+"""Figure 1: phase transitions of the rank and of the clustering error; a sample of the cells also by CVXPY."""
 
 import warnings
 from itertools import product
@@ -15,7 +15,6 @@ from experiments.phase_transition.uniqueness import is_only_solution
 from experiments.theory.unique_solution import statistical_dimension
 
 RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as rank one
-AMBIGUOUS = (1e-3, 0.2)  # ratios between which verdicts of solvers are not compared
 AFFINE_TOL = 1e-8
 LOOSE_TOL = 1e-4  # for a second solution of the affine cells: accuracy that cvx calls inaccurate by default, eps^(1/4)
 FINE_TOL, SPARSE_TOL, LARGE_TOL = 5e-4, 0.05, 0.1  # relative to lambda l, about the value of the planted solution
@@ -179,7 +178,7 @@ def tolerance_of(panel: str, lam: float, d: int) -> float:
     return (FINE_TOL if fine else SPARSE_TOL if d < LARGE_D else LARGE_TOL) * lam * sparsity
 
 
-def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:
+def measure(panel: str, n: int, d: int, replication: int) -> Row:
     """Solve a cell by `low_rank`; 1-sparse cells whose unique solution is the planted one are not solved."""
     if panel == INTERIOR:
         return measure_reference(panel, n, d, replication)

@@ -1,4 +1,4 @@
-"""Cells of the sparse regime: recovery of flat directions, and admissible weights."""
+"""The sparse regime: conjecture n = O(l d), weights that preserve the direction, limit of a vanishing weight."""
 
 import warnings
 from collections.abc import Callable

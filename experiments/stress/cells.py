@@ -1,4 +1,7 @@
-"""Cells: batches of instances of a family; every bound of every solver is compared with 60-digit arithmetic."""
+"""Certified bounds of adversarial instances, compared with 60-digit arithmetic.
+
+It fails if a bound is on the wrong side of the exact value.
+"""
 
 import tempfile
 import warnings

@@ -15,7 +15,6 @@ import pandas as pd
 import scipy.linalg
 
 from diffrac_cvx.typing import Array
-from experiments.harness.command import Experiment
 from experiments.harness.findings import Finding, Rule
 from experiments.harness.intervals import Interval, median_of
 from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, draw_intervals, panels
@@ -198,6 +197,3 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         ax.set_xscale("log", base=2)
         ax.set_xticks([8, 16, 32, 64, 128], ["8", "16", "32", "64", "128"])
         ax.legend(frameon=False, fontsize=6)
-
-
-EXPERIMENT = Experiment("affine_law", cells_of, measure, draw, findings, SETTINGS)

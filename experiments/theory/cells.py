@@ -1,4 +1,4 @@
-"""Cells of the experiments on the theory: one part per claim; each cell names its part."""
+"""The paper's propositions, lemmas and conjectures as experiments."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

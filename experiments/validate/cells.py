@@ -1,4 +1,4 @@
-"""Instances of `dc.validate`, solved by every solver and formulation, and the quantities measured."""
+"""Compare the fast solvers with the SDP oracles on the instances of `dc.validate`; exit 1 if anything is wrong."""
 
 import warnings
 from dataclasses import replace
@@ -9,6 +9,7 @@ from diffrac_cvx.comparison.validation import Design, all_designs, find_violatio
 from diffrac_cvx.registry import explain_unsupported
 from experiments.harness.sweep import Cell, Row
 
+TABLE = "validation"  # in figures
 SEED = 2017
 SLACK = 1e-9  # for rounding errors, in addition to the certified bounds
 ALPHA_SLACK = 1e-4  # the alpha of (7) comes from a solution of (8), whose optimum is flat

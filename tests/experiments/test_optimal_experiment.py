@@ -112,10 +112,10 @@ def test_a_share_is_that_of_the_instances_of_its_kind(counted, row, columns, sha
     ],
 )
 def test_a_contradiction_fails_the_command(columns, says):
-    outcome = findings.check_bounds(made(**columns).head(1))
+    outcome = findings.check(made(**columns).head(1))
     assert not outcome.passed
     assert says in outcome.text
-    assert findings.check_bounds(made()).passed
+    assert findings.check(made()).passed
 
 
 def test_the_table_of_the_readme_names_the_proved_optimum_of_two_clusters(monkeypatch):

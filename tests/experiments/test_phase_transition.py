@@ -10,7 +10,7 @@ from rules import NOT_TESTED
 import diffrac_cvx as dc
 from experiments.phase_transition import cells as phase_cells
 from experiments.phase_transition import findings as phase_claims
-from experiments.phase_transition.agreement import check_agreement, compare_with_oracle
+from experiments.phase_transition.agreement import check, compare_with_oracle
 from experiments.phase_transition.uniqueness import is_only_solution
 
 LITERAL = "1-sparse, 1/sqrt(n)"
@@ -23,14 +23,14 @@ def cell(panel: str, n: int, d: int, replication: int = 0) -> dict:
 
 @pytest.mark.parametrize(("n", "rank_one"), [(12, 0), (60, 1)])
 def test_the_affine_solution_is_rank_one_above_the_statistical_dimension_only(n, rank_one):
-    row = phase_cells.measure_fast(**cell("affine", n, 10))  # d + d(d-1)/4 = 32.5
+    row = phase_cells.measure(**cell("affine", n, 10))  # d + d(d-1)/4 = 32.5
     assert row["rank_one"] == rank_one
     assert row["gap"] <= phase_cells.AFFINE_TOL
 
 
 @pytest.mark.parametrize("n", [8, 12, 24, 40])
 def test_uniqueness_by_the_linear_program_is_the_rank_that_an_interior_point_finds(n):
-    fast = phase_cells.measure_fast(**cell(LITERAL, n, 24))
+    fast = phase_cells.measure(**cell(LITERAL, n, 24))
     oracle = phase_cells.measure_reference(**cell(LITERAL, n, 24))
     assert fast["rank_one"] == oracle["rank_one"]
 
@@ -42,14 +42,14 @@ def test_the_solver_does_not_decide_a_1_sparse_cell():
     assert not is_only_solution(X)
     first, generic = (dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-4, working_set=w) for w in (True, False))
     assert first.value == pytest.approx(generic.value, abs=2e-4)
-    assert phase_cells.measure_fast(**cell(LITERAL, 8, 44))["rank_one"] == 0
+    assert phase_cells.measure(**cell(LITERAL, 8, 44))["rank_one"] == 0
 
 
 def agreement_of(**changes: float) -> bool:
     row = {**cell("affine", 40, 8), "value": 0.5, "lower": 0.49, "upper": 0.5, "gap": 0.01}
     row |= {"eigenvalue_ratio": 1e-5, "rank_one": 1, "verdict": "eigenvalue ratio", "error": 0.0}
     found = compare_with_oracle(pd.DataFrame([row]), pd.DataFrame([{**row, **changes}]))
-    return check_agreement(found).passed
+    return check(found).passed
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_a_solution_that_only_uniqueness_calls_rank_one_has_no_error_to_compare(
     row = {**cell(LITERAL, 20, 32), "value": 0.5, "lower": 0.49, "upper": 0.5, "gap": 0.01, "rank_one": 1}
     fast = {**row, "eigenvalue_ratio": 0.8, "verdict": "uniqueness", "error": 0.75}
     oracle = {**row, "eigenvalue_ratio": 1e-4, "verdict": "eigenvalue ratio", "error": 0.0}
-    assert check_agreement(compare_with_oracle(pd.DataFrame([fast]), pd.DataFrame([oracle]))).passed
+    assert check(compare_with_oracle(pd.DataFrame([fast]), pd.DataFrame([oracle]))).passed
 
 
 @pytest.mark.parametrize(("panel", "lam"), [(LITERAL, 1 / 8), ("1-sparse, 1/n", 1 / 64)])
 def test_the_weight_is_that_of_the_reading_and_the_value_that_of_the_planted_solution(panel, lam):
-    row = phase_cells.measure_fast(**cell(panel, 64, 4))
+    row = phase_cells.measure(**cell(panel, 64, 4))
     assert row["lam"] == pytest.approx(lam)
     X, y, v = phase_cells.data_of(panel, 64, 4, 0)
     np.testing.assert_allclose(np.mean(X**2, axis=0), 1.0)

@@ -2,15 +2,14 @@
 
 import json
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from experiments import recheck
-from experiments.__main__ import find_modules
 from experiments.harness import provenance
+from experiments.harness.command import load
 from experiments.harness.tables import read_table, write_table
 
 DAY = "2026-11-26"
@@ -26,7 +25,7 @@ SMOKE = {  # experiment: the cells measured here, a column, and a false entry of
 @pytest.fixture
 def measured(tmp_path, request):
     """A few cells of the smoke grid of an experiment, measured here, and their table."""
-    experiment = import_module(find_modules()[request.param]).EXPERIMENT
+    experiment = load(request.param)
     chosen, column, falsify = SMOKE[request.param]
     cells = [cell for cell in experiment.cells("smoke") if chosen(cell)]
     table = pd.DataFrame([{**cell, **experiment.measure(**cell)} for cell in cells])
@@ -110,7 +109,7 @@ def test_a_table_whose_cells_need_what_is_not_here_is_not_compared(tmp_path, cap
 
 
 def test_the_command_records_the_date_and_the_disagreements(tmp_path, monkeypatch, capsys):
-    experiment = import_module("experiments.theory.affine_law").EXPERIMENT
+    experiment = load("affine_law")
     found = recheck.Recheck(100, 5, 4, ["d = 8: only was 3 and is 4"])
     monkeypatch.setattr(recheck, "recheck", lambda *_: found)
     (tmp_path / f"{experiment.name}.csv").write_text("d\n8\n")

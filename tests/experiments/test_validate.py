@@ -11,7 +11,7 @@ from diffrac_cvx.comparison import worst_disagreement
 from diffrac_cvx.comparison.validation import Design
 from experiments.validate import cells as validate_cells
 from experiments.validate.cells import FAST, SEED, SLACK
-from experiments.validate.experiment import check_brackets
+from experiments.validate.findings import check
 
 CELLS = validate_cells.cells_of("full")
 CASE = Design(20, 5, 0.5, "weak l1", "noisy")
@@ -61,8 +61,8 @@ def test_what_is_wrong_with_one_method_is_named_with_the_method(monkeypatch):
 def test_a_check_fails_where_brackets_lie_apart_and_names_what_makes_the_instance_again():
     ridge = {"n": 12, "d": 3, "nu": 0.5, "penalty": "ridge", "trait": "clean"}
     rows = pd.DataFrame([{**cell, "violation": 0.0, "between": "a | b", "agrees": 1} for cell in (CELLS[0], ridge)])
-    assert check_brackets(rows).passed
-    verdict = check_brackets(rows.assign(agrees=[1, 0], violation=[0.0, 0.5], named=["", "fista: the value is 2"]))
+    assert check(rows).passed
+    verdict = check(rows.assign(agrees=[1, 0], violation=[0.0, 0.5], named=["", "fista: the value is 2"]))
     assert not verdict.passed
     (line,) = [line for line in verdict.text.splitlines() if line.startswith("APART by 0.5 (a | b): ")]
     code, _, named = line.removeprefix("APART by 0.5 (a | b): diffrac_cvx.comparison.validation.").partition("; ")

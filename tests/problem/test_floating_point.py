@@ -23,7 +23,7 @@ from diffrac_cvx.solvers.factored import augmented_lagrangian
 from experiments.stress import cells as stress_cells
 from experiments.stress.cells import ROUNDED, check_instance, measure
 from experiments.stress.exact import best_labels_value, direction_value, labels_value
-from experiments.stress.experiment import check_bounds
+from experiments.stress.findings import check
 from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, make_instance
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -89,7 +89,7 @@ def test_a_lower_bound_that_forgets_rounding_is_found_out(monkeypatch):
     monkeypatch.setattr(stress_cells, "BATCH", 6)
     row = measure("planted", 0)
     assert row["violations"] > 0
-    assert not check_bounds(pd.DataFrame([{"family": "planted", **row}])).passed
+    assert not check(pd.DataFrame([{"family": "planted", **row}])).passed
 
 
 def test_an_upper_bound_that_forgets_rounding_is_found_out(monkeypatch):

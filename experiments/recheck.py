@@ -6,7 +6,7 @@ both certificates are valid.  Errors, ranks and other numbers of the solution re
 where the solution is not unique, are compared as means of a panel: the t interval of the mean difference must contain
 0.  All other entries must be equal, except times and other measures of speed, which are not compared.
 
-The tables of no sweep (``answer``, ``coverage``) and the agreement with the oracle of Figure 1 are not sampled.
+The table of no sweep (``answer``) and the agreement with the oracle of Figure 1 are not sampled.
 """
 
 import argparse

@@ -21,7 +21,7 @@ from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row
-from experiments.methods import GOALS, MEMORY, METHODS
+from experiments.methods import GOALS, MEMORY, METHODS, warm_up
 from experiments.problems import GRIDS, INSTANCES, LIMIT, LONG, MEDIUM, timed_data_of
 
 GRACE = 3.0  # seconds beyond the limit after which a solve is killed
@@ -35,17 +35,6 @@ COLUMNS = (
     "seconds", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
     "status", *TIMES, *(f"upper_{column}" for column in TIMES),
 )  # fmt: skip
-# Skipped because a smaller instance is not solved to the looser goal within its limit (checked by `findings.check`).
-FAILED = {
-    ("accelerated FISTA", "planted 2000 x 1000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
-    ("accelerated FISTA", "planted 500 x 5000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
-    ("accelerated FISTA", "planted 2000 x 1000, 0.03/sqrt(n)"): "planted 1500 x 400, 0.03/sqrt(n)",
-    ("FISTA as published", "planted 2000 x 1000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
-    ("FISTA as published", "planted 500 x 5000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
-    ("FISTA as published", "planted 2000 x 1000, 0.03/sqrt(n)"): "planted 1500 x 400, 0.03/sqrt(n)",
-    ("FISTA as published", "planted 1000000 x 50, 0.001"): "planted 100000 x 50, 0.001",
-    ("FISTA as published", "planted 1000000 x 50, 0"): "planted 1000 x 50, 0",
-}
 
 
 class Answer(NamedTuple):
@@ -90,9 +79,6 @@ def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str
     """Run all settings of a method on an instance in its own process, and certify the results here."""
     if METHODS[method].missing:
         return {"reason": f"not run: {METHODS[method].missing}"}
-    smaller = FAILED.get((method, instance))
-    if smaller is not None:
-        return {"reason": f"not run: not within the limit on {smaller}"}
     runs: list[Answer] = []
     row: Row = {"reason": ""}
     with closing(Worker(1e9 * MEMORY)) as worker:
@@ -191,17 +177,13 @@ def explain(error: Exception, limit: float) -> str:
 def prepare(instance: str, method: str) -> None:
     """Create the data, and run the method once on few points so that imports do not count."""
     timed_data_of(instance)
-    few = dc.datasets.make_planted(20, 3, noise=0.3, rng=0).X
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        METHODS[method].rungs[0].solve(few, INSTANCES[instance].penalty, 1.0, LIMIT)
+    warm_up(method)
 
 
 def solve_rung(instance: str, method: str, rung: int, upper: float) -> Answer:
     """Solve an instance with one setting of a method."""
     X, chosen = timed_data_of(instance), INSTANCES[instance]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         result = METHODS[method].rungs[rung].solve(X, chosen.penalty, upper, chosen.seconds)
     own = dc.Bracket(result.lower, result.upper)
     return Answer(result.seconds, own, result.status, times_of(result), point_of(X, result))

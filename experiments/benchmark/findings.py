@@ -7,7 +7,7 @@ import pandas as pd
 
 from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.problem.formatting import format_ends, format_upper
-from experiments.benchmark.cells import FAILED, TIMES
+from experiments.benchmark.cells import TIMES
 from experiments.harness.command import Outcome
 from experiments.harness.findings import Finding, Rule
 from experiments.methods import GOALS, METHODS
@@ -170,14 +170,6 @@ def check(table: pd.DataFrame) -> Outcome:
                 f"CONFLICT on {name}: {' '.join(lowers.idxmax())} is {lower}, {' '.join(uppers.idxmin())} is {upper}"
             )
     words = "some contradict each other" if lines else "all are consistent"
-    lines += [f"{method} is not run on {larger}, but solves {smaller}" for method, larger, smaller in mistaken(table)]
     judged = int(table["judged_upper"].notna().sum())
     first = f"{count} brackets, {judged} by the judge, on {table['instance'].nunique()} instances: {words}"
     return Outcome("\n".join([first, *lines]), not lines)
-
-
-def mistaken(table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Return runs skipped because of a failure on a smaller instance that did not fail: method and both instances."""
-    times = table.set_index(["method", "instance"])[TIMES[0]]
-    skipped = ((method, larger, smaller) for (method, larger), smaller in FAILED.items() if (method, larger) in times)
-    return [entry for entry in skipped if times.get((entry[0], entry[2]), default=0.0) >= 0.0]

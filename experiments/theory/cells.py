@@ -8,8 +8,7 @@ from experiments.theory.label_recovery import NO_CLUSTERS, measure_perturbed, me
 from experiments.theory.noise_columns import (
     LARGER_FRACTION,
     measure_balanced,
-    measure_many_labels,
-    measure_rank_two,
+    measure_labels,
     measure_recovery,
     measure_sample_size,
 )
@@ -46,12 +45,12 @@ PARTS = {
     ),
     "balanced": Part(measure_balanced, cross(d=GROWTH, replication=range(15)), cross(d=(4, 5, 6, 7), replication=[0])),
     "rank two": Part(
-        measure_rank_two,
+        measure_labels,
         cross(d=GROWTH, imbalance=LARGER_FRACTION, replication=range(15)),
         cross(d=(4, 5, 6, 7), imbalance=[0.25], replication=[0]),
     ),
     "many labels": Part(
-        measure_many_labels,
+        measure_labels,
         cross(k=range(2, 5), d=GROWTH, replication=range(15)),
         cross(k=[2], d=(4, 5, 6, 7), replication=[0]),
     ),

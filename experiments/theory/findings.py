@@ -8,7 +8,7 @@ import pandas as pd
 
 from diffrac_cvx.typing import Array
 from experiments.harness.findings import Finding, Rule, one_row, tabulate
-from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, median_of, proportion_of
+from experiments.harness.intervals import Interval, bootstrap, mean_of, median_of, proportion_of
 from experiments.harness.tables import split_parts
 from experiments.theory.label_recovery import FEW_ROUNDS, NO_CLUSTERS, STARTS
 from experiments.theory.noise_columns import MOST_POINTS
@@ -249,38 +249,26 @@ def solution_sizes(balanced: pd.DataFrame, rank_two: pd.DataFrame, many: pd.Data
     kinds = {"balanced": balanced}
     kinds |= {f"alpha* = {float(str(key)):g}": mine for key, mine in rank_two.groupby("imbalance")}
     kinds |= {f"k = {float(str(key)):g}": mine for key, mine in many.groupby("k")}
+    points = {name: mine.pivot(index="replication", columns="d", values="n_measured") for name, mine in kinds.items()}
+    pairs = {name: np.stack([mine, points["balanced"]], axis=-1) for name, mine in points.items()}
+    log_d = np.log(points["balanced"].columns.to_numpy(float))
+    weights = (log_d - log_d.mean()) / np.sum((log_d - log_d.mean()) ** 2)  # of the slope by least squares
     records = {
         name: {
-            "over the balanced n": quotient_of(mine, balanced, seed) if seed else "-",
-            "exponent of d": exponent_of(mine, seed),
-            "in every instance": bool((mine["n_measured"] <= MOST_POINTS).all()),
-            "instances": len(mine),
+            "over the balanced n": "-" if name == "balanced" else bootstrap(pairs[name], mean_quotient),
+            "exponent of d": bootstrap(mine, lambda n, axis: np.log(n.mean(axis=axis)) @ weights),
+            "in every instance": bool((mine <= MOST_POINTS).all(axis=None)),
+            "instances": mine.size,
         }
-        for seed, (name, mine) in enumerate(kinds.items())
+        for name, mine in points.items()
     }
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("problem")
 
 
-def mean_points(table: pd.DataFrame, seed: int) -> tuple[Array, Array, int, int]:
-    """Return the mean number of points at each d, its bootstrap values, the units at a d, and the number of d."""
-    rng = np.random.default_rng([2017, seed])
-    samples = [points.to_numpy(float) for _, points in table.groupby("d")["n_measured"]]
-    drawn = [n[rng.integers(len(n), size=(DRAWS, len(n)))].mean(axis=1) for n in samples]
-    return np.array([n.mean() for n in samples]), np.column_stack(drawn), min(map(len, samples)), len(samples)
-
-
-def quotient_of(table: pd.DataFrame, balanced: pd.DataFrame, seed: int) -> Interval:
-    """Return the mean over d of the ratio of the number of points to that of the balanced problem."""
-    (mine, drawn, units, groups), (others, redrawn, _, _) = mean_points(table, seed), mean_points(balanced, 0)
-    return interval_of(float(np.mean(mine / others)), np.mean(drawn / redrawn, axis=1), units, groups)
-
-
-def exponent_of(table: pd.DataFrame, seed: int) -> Interval:
-    """Return p of n ~ d^p, fitted to the mean numbers of points."""
-    found, drawn, units, groups = mean_points(table, seed)
-    x = np.log(np.sort(table["d"].unique()).astype(float))
-    slope = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    return interval_of(float(np.log(found) @ slope), np.log(drawn) @ slope, units, groups)
+def mean_quotient(pairs: Array, axis: int) -> Array:
+    """Return the mean over d of the quotient of two mean numbers of points."""
+    means = pairs.mean(axis=axis)
+    return np.asarray((means[..., 0] / means[..., 1]).mean(axis=-1))
 
 
 def procrustes(table: pd.DataFrame) -> pd.DataFrame:

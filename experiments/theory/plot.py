@@ -29,19 +29,6 @@ SMALL_LEGEND: Any = {"frameon": False, "handlelength": 1.0, "labelspacing": 0.2,
 with_shares = partial(with_intervals, interval=proportion_of, alpha=0.12)
 
 
-def with_changing_proportions(ax: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> None:
-    """Draw the proportion of y at each x, with its interval as a band only next to proportions other than 0 and 1.
-
-    Bands of several curves at 0 or 1 would coincide, as all have the same number of instances.
-    """
-    found = table.groupby(x)[y].apply(proportion_of)
-    value, low, high = np.array(found.to_list()).T
-    inner = np.pad((value > 0.0) & (value < 1.0), 1)
-    ax.plot(found.index, value, ms=2.5, **line)
-    near = inner[:-2] | inner[1:-1] | inner[2:]
-    ax.fill_between(found.index, low, high, where=near, color=line["color"], alpha=0.12, lw=0)
-
-
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one panel for each statement that has a curve."""
     part = split_parts(table)
@@ -75,7 +62,7 @@ def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
     laws = [law for law in table["law"].unique() if law.startswith("three-point")]
     for law, line in zip(laws, LINES, strict=False):
         mine = table[table["law"] == law]
-        with_changing_proportions(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
+        with_shares(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
     words = rf"(a) kurtosis $\beta$ of the noise, $d = {table['d'].iloc[0]}$", "$n$", "proportion with one solution"
     finish(ax, words, [10, 30, 100, 300], (-0.03, 1.03), loc="upper left", bbox_to_anchor=(-0.02, 1.0))
 

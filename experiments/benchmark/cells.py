@@ -17,7 +17,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.errors import ResourceError
 from diffrac_cvx.machine.processes import OutOfTimeError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row
@@ -58,9 +58,9 @@ class Answer(NamedTuple):
         return self.status in LIMITED or self.seconds >= limit
 
 
-def relative_gap(bracket: dc.Bracket) -> float:
+def relative_gap(bounds: dc.Bracket | Result | Progress) -> float:
     """Return (upper - lower) / upper."""
-    return (bracket.upper - bracket.lower) / bracket.upper if bracket.upper > 0.0 else 0.0
+    return (bounds.upper - bounds.lower) / bounds.upper if bounds.upper > 0.0 else 0.0
 
 
 def cells_of(grid: str) -> list[Cell]:
@@ -191,8 +191,8 @@ def solve_rung(instance: str, method: str, rung: int, upper: float) -> Answer:
 
 def times_of(result: Result) -> tuple[float, ...]:
     """Return the seconds to each goal by a result's history; NaN without one, or if not reached."""
-    gaps = [(relative_gap(dc.Bracket(line.lower, line.upper)), line.seconds) for line in result.history]
-    return tuple(next((seconds for gap, seconds in gaps if gap <= goal), np.nan) for goal in GOALS)
+    reached = [(relative_gap(line), line.seconds) for line in result.history]
+    return tuple(next((seconds for gap, seconds in reached if gap <= goal), np.nan) for goal in GOALS)
 
 
 def point_of(X: Array, result: Result) -> Result:

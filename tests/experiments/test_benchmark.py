@@ -85,7 +85,7 @@ def test_a_cell_is_solved_and_judged(monkeypatch):
 def test_a_factor_of_y_alone_is_judged_like_a_v():
     instance = problems.SMOKE[1]
     X = problems.timed_data_of(instance.name)
-    result = solve_max_cut(X, 1e-6, 10.0, 0)
+    result = solve_max_cut(X, None, 1.0, 10.0, gradient_norm=1e-6)
     answer = cells.Answer(1.0, dc.Bracket(0, 1), result.status, (np.nan, np.nan), cells.point_of(X, result))
     bracket = cells.judge(instance.name, answer)
     assert bracket.gap < 1e-5

@@ -5,13 +5,12 @@ The sample is drawn from the date, so that other cells are measured on other day
 both certificates are valid.  Errors, ranks and other numbers of the solution returned, which depends on the processor
 where the solution is not unique, are compared as means of a panel: the t interval of the mean difference must contain
 0.  All other entries must be equal, except times and other measures of speed, which are not compared.
-
-The table of no sweep (``answer``) and the agreement with the oracle of Figure 1 are not sampled.
 """
 
 import argparse
 import re
 import sys
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from io import StringIO
@@ -101,7 +100,8 @@ def draw_cells(table: pd.DataFrame, cells: Sequence[Cell], day: str, count: int)
 
 def measure_again(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of cells, measured one after the other; one that cannot be measured has a ``reason``."""
-    task = Task(experiment.measure, min(LIMIT, experiment.seconds or LIMIT), experiment.memory)
+    seconds = min(LIMIT, experiment.seconds or LIMIT)
+    task = Task(experiment.measure, seconds, experiment.memory, sweep=uuid.uuid4().hex)
     for cell in cells:
         try:
             row = measure_cell(task, cell)

@@ -1,4 +1,4 @@
-"""Figure 1: phase transitions of the rank and of the clustering error; a sample of the cells also by CVXPY."""
+"""Figure 1: phase transitions of the rank and of the clustering error."""
 
 import warnings
 from itertools import product
@@ -81,9 +81,7 @@ SETTINGS = {
     "time_limit": TIME_LIMIT,
     "rank_one": RANK_ONE,
 }
-SAMPLES = {"full": {"affine": 30, "sparse": 12}, "smoke": {"affine": 3, "sparse": 2}}  # per panel, for the oracle
-ORACLE_SIDE = 40  # the oracle is an interior point: cells up to this dimension and
-ORACLE_ROWS = 120_000  # this many nonzeros can be sampled for it
+INTERIOR_SIDE, INTERIOR_NONZEROS = 41, 240_000  # largest semidefinite cone and problem for an interior point
 
 
 def cells_of(grid: str) -> list[Cell]:
@@ -110,18 +108,6 @@ def is_measured(panel: str, n: int, d: int) -> bool:
     if kind == "rotated" and d > MOST_ROTATED:
         return False
     return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
-
-
-def sample_of(grid: str) -> list[Cell]:
-    """Return the cells that the oracle also solves: a fixed random sample."""
-    chosen = []
-    for k, panel in enumerate(panel for panel in PANELS if panel != INTERIOR):
-        able = [c for c in cells_of(grid) if c["panel"] == panel and c["d"] <= ORACLE_SIDE]
-        able = [c for c in able if c["n"] * (c["d"] + 1) * (c["d"] + 2) // 2 <= ORACLE_ROWS]
-        size = SAMPLES[grid]["affine" if panel == "affine" else "sparse"]
-        drawn = np.random.default_rng([2017, k]).choice(len(able), size=min(size, len(able)), replace=False)
-        chosen += [able[i] for i in sorted(drawn)]
-    return chosen
 
 
 def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
@@ -212,7 +198,7 @@ def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
     lam = weight_of(panel, n)
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         relaxation = dc.v_space(X, 1.0, dc.Penalty.l1(lam))
-    small = relaxation.size.side <= ORACLE_SIDE + 1 and relaxation.size.nonzeros <= 2 * ORACLE_ROWS
+    small = relaxation.size.side <= INTERIOR_SIDE and relaxation.size.nonzeros <= INTERIOR_NONZEROS
     tol = INTERIOR_TOL if panel == INTERIOR else 1e-5
     result = dc.solve(relaxation, solver="CLARABEL" if small else "SCS", tol=tol)
     if result.status is dc.Status.FAILED:

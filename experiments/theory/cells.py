@@ -12,7 +12,6 @@ from experiments.theory.noise_columns import (
     measure_recovery,
     measure_sample_size,
 )
-from experiments.theory.one_sparse import measure_one_sparse
 from experiments.theory.sparse_direction import measure_sparse_direction
 
 
@@ -61,13 +60,6 @@ PARTS = {
         measure_perturbed,
         cross(d=(6, 12, 24), noise=(0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, NO_CLUSTERS), replication=range(20)),
         cross(d=[6], noise=(0.0, 0.1, NO_CLUSTERS), replication=range(2)),
-    ),
-    "one sparse": Part(
-        measure_one_sparse,
-        cross(
-            law=("three-point 1.3", "uniform", "three-point 3"), R=(0.9, 1.0), d=(4, 8, 16, 32), replication=range(15)
-        ),
-        cross(law=["three-point 1.3"], R=(0.9, 1.0), d=[4], replication=range(2)),
     ),
     "sparse direction": Part(
         measure_sparse_direction,

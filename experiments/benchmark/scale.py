@@ -44,52 +44,43 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def measure(kind: str, n: int, d: int) -> Row:
-    """Solve one table to the required gap."""
-    return measure_rows(n, d) if kind == "rows" else measure_words(n, d)
-
-
-def measure_rows(n: int, d: int) -> Row:
-    """Solve a table stored in a file, streamed in passes."""
+    """Solve one table to the required gap: a file streamed in passes, or a sparse table, a few words of which count."""
+    if kind == "words":
+        return measure_words(make_words(n, d))
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         path = Path(folder) / "rows.npy"
         write_rows(path, n, d)
         X = np.load(path, mmap_mode="r", allow_pickle=False)
-        before = reset_peak_memory()
-        result = dc.low_rank(X, tol=TOL, time_limit=SECONDS)
-        return {**describe(result, n), "memory": resident_memory("VmHWM") - before, "size": float(X.nbytes)}
+        return solve(X, float(X.nbytes))[1]
 
 
-def measure_words(n: int, d: int) -> Row:
-    """Solve a sparse table with a penalty that selects few words, round it, and count the selected words."""
-    X: Any = make_words(n, d)
-    before = reset_peak_memory()
-    result = dc.low_rank(X, lam=LAM, tol=TOL, time_limit=SECONDS)
+def measure_words(X: Any) -> Row:
+    """Solve with a penalty that selects few words, round, and count the selected words."""
+    result, row = solve(X, float(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes), lam=LAM)
     started = time.perf_counter()
     dc.rounding.kmeans_centered(result.factor)
     rounding = time.perf_counter() - started
     size = np.sqrt(diagonal(result.G)) if result.G is not None else np.zeros(1)
-    return {
-        **describe(result, n),
-        "memory": resident_memory("VmHWM") - before,
-        "size": float(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes),
-        "density": X.nnz / (n * d),
-        "used": int(np.sum(size > USED * size.max())),
-        "rounding_seconds": rounding,
-    }
+    used = int(np.sum(size > USED * size.max()))
+    return {**row, "density": X.nnz / np.prod(X.shape), "used": used, "rounding_seconds": rounding}
 
 
-def describe(result: dc.Result, n: int) -> Row:
-    """Return the fields common to both kinds of cells."""
+def solve(X: Any, size: float, **penalty: float) -> tuple[dc.Result, Row]:
+    """Solve a table of a size in bytes; return the result and the fields common to both kinds of tables."""
+    before = reset_peak_memory()
+    result = dc.low_rank(X, tol=TOL, time_limit=SECONDS, **penalty)
     rows = result.history[-1].rows if result.history else 0
-    return {
+    return result, {
         "value": result.value,
         "lower": result.lower,
         "gap": result.gap,
         "status": result.status.name,
         "seconds": result.seconds,
-        "passes": rows / n,
+        "passes": rows / X.shape[0],
         "rows_a_second": rows / result.seconds,
+        "memory": resident_memory("VmHWM") - before,
+        "size": size,
     }
 
 

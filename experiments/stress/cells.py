@@ -40,8 +40,7 @@ from experiments.stress.exact import (
 from experiments.stress.instances import FAMILIES, MANY_COLUMNS, WHOLE, Instance, make_instance
 
 BATCH = 25
-BATCHES = {"full": 8, "smoke": 1}  # batches per family
-BATCHES_OF_MANY = {"full": 2, "smoke": 1}  # of families with many columns, whose instances take seconds
+BATCHES = {"full": (8, 2), "smoke": (1, 1)}  # per family, and per family with many columns, which take seconds
 SECONDS = 1.0  # per solve
 LABELED = 8  # most points for trying all labellings
 LABELED_WITH_L1 = 5  # the same with an l1 penalty
@@ -92,7 +91,11 @@ def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
     many = [family for family in WHOLE if family.endswith("outwards")]
     few = sorted({*FAMILIES, *WHOLE} - {*many})
-    return cross(family=few, batch=range(BATCHES[grid])) + cross(family=many, batch=range(BATCHES_OF_MANY[grid]))
+    return [
+        cell
+        for group, k in zip((few, many), BATCHES[grid], strict=True)
+        for cell in cross(family=group, batch=range(k))
+    ]
 
 
 def measure(family: str, batch: int) -> Row:

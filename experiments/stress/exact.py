@@ -22,10 +22,10 @@ SWEEPS = 60  # of rotations over all pairs of columns; a few are enough
 Exact = npt.NDArray[np.object_]  # of Decimal
 
 
-def exact(values: npt.ArrayLike) -> Exact:
-    """Return numbers as decimals, exactly."""
+def exact(values: npt.ArrayLike, number: type[Decimal | Fraction] = Decimal) -> Exact:
+    """Return numbers as decimals or fractions, exactly."""
     array = np.asarray(values, dtype=float)
-    return np.array([Decimal(float(value)) for value in array.ravel()], dtype=object).reshape(array.shape)
+    return np.array([number(float(value)) for value in array.ravel()], dtype=object).reshape(array.shape)
 
 
 def point_weights_of(X: Array, w: Array | None) -> Exact:
@@ -104,7 +104,7 @@ def is_allowed(G: Array, nonnegative: Any) -> bool:
     """Return whether V = GG' is nonnegative, without rounding, at all pairs of columns known to be nonnegative."""
     if nonnegative is None:
         return True
-    rows = fractions(G[: len(nonnegative)][nonnegative])
+    rows = exact(G[: len(nonnegative)][nonnegative], Fraction)
     return len(rows) == 0 or bool(np.all(rows @ rows.T >= 0))
 
 
@@ -178,10 +178,10 @@ def residual_matrix(X: Array, a: Array, w: Array | None = None) -> Exact:
 
     Column by column, in fractions: a column without a ridge that depends linearly on earlier ones changes nothing.
     """
-    rows, weights = fractions(X), fractions(np.ones(len(X)) if w is None else w)
+    rows, weights = exact(X, Fraction), exact(np.ones(len(X)) if w is None else w, Fraction)
     point_weights = weights / weights.sum()
     Q = np.diag(point_weights)
-    for x, ridge in zip((rows - point_weights @ rows).T, fractions(a), strict=True):
+    for x, ridge in zip((rows - point_weights @ rows).T, exact(a, Fraction), strict=True):
         image = Q @ x
         size = x @ image + ridge * ridge
         if size:
@@ -190,12 +190,6 @@ def residual_matrix(X: Array, a: Array, w: Array | None = None) -> Exact:
         context.prec = RESIDUAL_DIGITS
         quotients = [Decimal(entry.numerator) / Decimal(entry.denominator) for entry in Q.ravel()]
     return np.array(quotients, dtype=object).reshape(Q.shape)
-
-
-def fractions(values: npt.ArrayLike) -> npt.NDArray[np.object_]:
-    """Return numbers as fractions, exactly."""
-    array = np.asarray(values, dtype=float)
-    return np.array([Fraction(float(value)) for value in array.ravel()], dtype=object).reshape(array.shape)
 
 
 def singular_values(B: Exact) -> Exact:

@@ -16,7 +16,7 @@ from diffrac_cvx import __version__
 from diffrac_cvx.datasets.real import checksum
 from diffrac_cvx.errors import DataError
 from experiments.harness import provenance
-from experiments.harness.findings import Finding, describe
+from experiments.harness.findings import Finding, format_found
 from experiments.harness.sweep import Cell, Log, Row, SweepError, Task, sweep
 from experiments.harness.tables import read_table, write_table
 
@@ -203,6 +203,6 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
         print(verdict.text)
     if grid == "smoke":
         print("The smoke grid only checks that the command works; it is too coarse for the verdicts below.")
-    print("\n".join(map(describe, experiment.findings(table))))
+    print("\n".join(map(format_found, experiment.findings(table))))
     print(f"wrote {stem}.csv" + (", .pdf and .png" if experiment.draw is not None else ""))
     return 0 if verdict.passed else 1

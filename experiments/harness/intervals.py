@@ -26,12 +26,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def __format__(self, spec: str) -> str:
-        """Format the number and the ends of its interval."""
-        if not np.isfinite(self.value):
-            return "not determined"
-        return f"{self.value:{spec}} ({self.low:{spec}} to {self.high:{spec}})"
-
     def __str__(self) -> str:
         """Format with two digits of the width of the interval; without an interval if it has no width."""
         width = self.high - self.low
@@ -40,7 +34,8 @@ class Interval(NamedTuple):
         if not np.isfinite(width):
             return f"{self.value:.3g} (no interval)"
         decimals = max(1 - int(np.floor(np.log10(width))), 0)
-        return f"{self:.{decimals}f}" if decimals <= 5 else f"{self:.1e}"
+        value, low, high = (f"{end:.{decimals}f}" if decimals <= 5 else f"{end:.1e}" for end in self)
+        return f"{value} ({low} to {high})"
 
     def within(self, low: float, high: float) -> bool:
         """Return whether the whole interval lies between two numbers."""

@@ -11,7 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,7 +22,16 @@ from experiments import answer
 from experiments.benchmark import findings as benchmark
 from experiments.harness import provenance
 from experiments.harness.command import load
-from experiments.harness.findings import BY_NAME, STATEMENTS, Finding, Rule, Statement, Verdict, markdown
+from experiments.harness.findings import (
+    BY_NAME,
+    STATEMENTS,
+    Finding,
+    Statement,
+    Verdict,
+    capital,
+    format_found,
+    markdown,
+)
 from experiments.harness.tables import read_table
 
 PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
@@ -168,22 +176,6 @@ def format_section(section: Section) -> str:
     return "\n".join([*lines, *map(format_found, section.found)])
 
 
-def format_found(found: Finding) -> str:
-    """Return the text of a finding."""
-    comment = f" {found.comment}" if found.comment else ""
-    parts = [f"**{capital(found.caption)}.**{comment}", "", markdown(found.table), ""]
-    for words, rules in groupby(found.rules, key=lambda rule: rule.words):
-        verdicts = [f"{name_of(rule)}: **{rule(found.table).value}**" for rule in rules]
-        parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
-    return "\n".join([*parts, ""] if found.rules else parts)
-
-
-def name_of(rule: Rule) -> str:
-    """Return the number and the place of the statement of a rule, or its sentence."""
-    named = rule.of_paper
-    return f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
-
-
 def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the section on tables measured again: date, share of the cells, and disagreements."""
     lines = ["## Tables measured again", "", RECHECKED, ""]
@@ -202,11 +194,6 @@ def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
     table = markdown(pd.DataFrame.from_dict(counts, orient="index").rename_axis("table"))
     found = [f"- `{name}`: {sentence}" for name, record in records.items() for sentence in record["disagreements"]]
     return "\n".join([*lines, table, "", *([*found, ""] if found else [])])
-
-
-def capital(text: str) -> str:
-    """Capitalise a phrase unless it begins with a symbol or a lower-case name."""
-    return text if text[1:2] in "' >=_<" or text.startswith(("cvx", "yy'", "vv'")) else text[0].upper() + text[1:]
 
 
 def with_passage(text: str, mark: str, passage: str) -> str:

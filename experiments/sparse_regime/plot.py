@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 
 from experiments.harness.boundary import Boundary
-from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, save
+from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, draw_boundary, save
 from experiments.harness.tables import split_parts
-from experiments.phase_transition.curves import draw_boundary
 from experiments.phase_transition.findings import RECOVERED
 from experiments.phase_transition.uniqueness import wendel
 from experiments.sparse_regime.findings import PENALIZED, boundaries_of

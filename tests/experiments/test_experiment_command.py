@@ -27,7 +27,7 @@ def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with
     for grid, folder, count in (("full", "figures", "24"), ("smoke", "build", "3")):
         assert run("--grid", grid) == 0
         *_, number, _, last = capsys.readouterr().out.splitlines()
-        assert number.strip() == count
+        assert number == f"|{count}|"
         assert last == f"wrote {folder}/toy.csv, .pdf and .png"
         assert not list(Path("build").glob("*.log"))
     counts = noted()

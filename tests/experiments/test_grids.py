@@ -10,7 +10,8 @@ import pytest
 
 from experiments.harness import boundary, intervals
 from experiments.harness.command import load
-from experiments.harness.reproduction import FIGURES, format_found
+from experiments.harness.findings import format_found
+from experiments.harness.reproduction import FIGURES
 from experiments.harness.tables import read_table
 
 EXPERIMENTS = (

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.harness import reproduction
 from experiments.harness.boundary import crossing, find_boundary, fit_power
-from experiments.harness.findings import Finding, Rule, describe, one_row
+from experiments.harness.findings import Finding, Rule, format_found, one_row
 from experiments.harness.intervals import interval_of, mean_of, median_of, proportion_of
 
 # Intervals
@@ -20,7 +20,7 @@ def test_an_empty_sample_has_no_interval_and_undetermined_draws_have_an_infinite
     assert interval_of(1.0, draws, 9, least=0.4)[1:] == (1.0, 1.0)
     for found in (mean_of([]), median_of([]), proportion_of([])):
         assert np.isnan(found.value)
-        assert f"{found:.2f}" == "not determined"
+        assert str(found) == "none"
         assert not found.within(-1e9, 1e9)
 
 
@@ -82,7 +82,7 @@ def test_every_claim_has_a_number_and_every_experiment_its_pictures(sections):
     for section in sections:
         assert section.found, section.stem
         for found in section.found:
-            text = reproduction.format_found(found)
+            text = format_found(found)
             assert re.search(r"\d", text), text
             assert not re.search(r"\bnan\b|\binf\b", text), text
         for suffix in (".pdf", ".png"):
@@ -107,8 +107,8 @@ def test_a_missing_table_is_said_and_its_statements_are_open(tmp_path):
     assert "**open**" in page
 
 
-def test_words_on_the_terminal():
+def test_a_finding_has_its_table_and_the_verdict_with_its_rule():
     rule = Rule("nu-range", "agrees if all", lambda t: False, lambda t: t["share"].iloc[0] > 0.5)
-    text = describe(Finding("Share", one_row(share=0.75), [rule]))
-    assert "0.75" in text
-    assert "[partly agrees] 2.3: nu in [0, 1]" in text
+    text = format_found(Finding("Share", one_row(share=0.75), [rule]))
+    assert "|0.75|" in text
+    assert "(2.3): **partly agrees**. *Rule:* agrees if all." in text

@@ -26,8 +26,8 @@ PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
 
 __all__ = [
-    "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "draw_boundary", "draw_intervals", "open_marks", "panels", "save",
-    "with_band", "with_intervals",
+    "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "draw_boundary", "draw_intervals", "open_marks",
+    "panels", "save", "with_band", "with_intervals",
 ]  # fmt: skip
 STYLE: Any = {
     "font.size": 8,

@@ -124,8 +124,7 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
     """Return all bounds on an instance with their exact limits, and the largest number of excluded directions."""
     X, nu, _, _, w, form, *_ = instance
     penalty, has_l1 = instance.penalty, instance.has_l1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         if instance.after is not None:
             return list(bounds_while_changing(instance, instance.after)), 0
         results = dict(solved(instance, penalty))
@@ -133,27 +132,24 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         values = {name: value_of(instance, factor_of(r)) for name, r in results.items() if is_quick(r)}
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
         stated = {name: stated_bound(result) for name, result in results.items()}
+
+        def state(name: str, certify: Callable[..., Any], *given: Any, **named: Any) -> None:
+            stated[name] = certified_bound(said, certify, instance.given, *given, **named)
+
         for name, result in results.items():
             if instance.has_many_columns:  # takes minutes without the solver's multiplier
                 continue
-            stated[f"certify_v of {name}"] = certified_bound(
-                said, dc.certify_v, instance.given, result.V, nu, penalty, sample_weight=w
-            )
+            state(f"certify_v of {name}", dc.certify_v, result.V, nu, penalty, sample_weight=w)
             if not has_l1 and w is None and form == "array":
-                stated[f"certify_y of {name}"] = certified_bound(said, dc.certify_y, X, result.F, nu, penalty=penalty)
+                state(f"certify_y of {name}", dc.certify_y, result.F, nu, penalty=penalty)
         labels = dc.rounding.kmeans_centered(results["low_rank"].F)
         given: dict[str, Any] = {"nu": nu, "penalty": penalty, "sample_weight": w}
         proof = dc.certify_labels(instance.given, labels, -1.0, **given)
         cost = cost_of(instance, labels, proof.v)
         bounds.append(Bound("certify_labels", "upper", proof.objective, cost))
-        stated["certify_labels"] = certified_bound(
-            said, dc.certify_labels, instance.given, labels, results["low_rank"], **given
-        )
+        state("certify_labels", dc.certify_labels, labels, results["low_rank"], **given)
         if instance.nonnegative is None:
-            clusters = (labels > 0.0).astype(int)
-            stated["certify_clusters"] = certified_bound(
-                said, dc.certify_clusters, instance.given, clusters, results["low_rank"], **given
-            )
+            state("certify_clusters", dc.certify_clusters, (labels > 0.0).astype(int), results["low_rank"], **given)
         if w is None and form == "array" and not has_l1:
             bounds += bounds_of_balance(instance, results["low_rank"].F)
         best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance, X)

@@ -108,20 +108,15 @@ def is_allowed(G: Array, nonnegative: Any) -> bool:
     return len(rows) == 0 or bool(np.all(rows @ rows.T >= 0))
 
 
-def best_labels_value(
+def labels_values(
     X: Array, nu: float, a: Array, w: Array | None = None, labelings: Iterable[Array] | None = None
-) -> Decimal:
-    """Return the minimum of (9) over labels, by default all, without an l1 penalty."""
-    return min(labels_values(X, nu, a, w, all_labels(len(X)) if labelings is None else labelings))
-
-
-def labels_values(X: Array, nu: float, a: Array, w: Array | None, labelings: Iterable[Array]) -> list[Decimal]:
-    """Return the values of (9) at labellings with their optimal directions, without an l1 penalty."""
+) -> list[Decimal]:
+    """Return the values of (9) at labellings, by default all, with optimal directions and without an l1 penalty."""
     Q = residual_matrix(X, a, w)
     with localcontext() as context:
         context.prec = RESIDUAL_DIGITS
         point_weights, values = point_weights_of(X, w), []
-        for labels in labelings:
+        for labels in all_labels(len(X)) if labelings is None else labelings:
             y = exact(labels)
             mean = point_weights @ y
             values.append(Decimal((y - mean) @ (Q @ (y - mean)) + Decimal(nu) * mean * mean))

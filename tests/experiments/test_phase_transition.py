@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from rules import NOT_TESTED
 
 import diffrac_cvx as dc
 from experiments.phase_transition import cells as phase_cells
@@ -109,13 +108,6 @@ def test_the_exponents_and_ratios_of_the_boundaries_are_those_of_the_table():
     assert found.loc[phase_claims.ERROR_OVER_RANK["low_rank"], "at d = 20"] == pytest.approx(0.5, abs=0.05)
 
 
-def test_with_three_boundaries_nothing_is_determined():
-    few = {name: stream(name, 1.5).query("d <= 20") for name in phase_cells.PANELS}
-    found = phase_claims.laws(few, few["affine"])
-    assert all(np.isnan(exponent.value) for exponent in found["exponent"])
-    assert phase_claims.RANK_AFFINE(found) is NOT_TESTED
-
-
 def test_the_proportions_are_those_of_the_table():
     affine = stream("affine", 1.8, rank_lag=2.4)
     fifth = np.arange(len(affine)) % 5 == 0
@@ -137,6 +129,3 @@ def test_the_interior_points_instances_replace_the_same_ones_of_low_rank():
     assert not found.duplicated(keys).any()
     assert len(found) == len(affine.query("d <= 20"))
     assert (found["panel"] == phase_cells.INTERIOR).sum() == len(interior)
-
-
-# The map

@@ -34,13 +34,6 @@ def planted(n=80, d=5):
     return dc.datasets.make_planted(n, d, 2, noise=0.3, rng=0)
 
 
-def test_the_max_cut_form_has_the_value_of_the_relaxation():
-    X = planted().X
-    rival, ours = methods.solve_max_cut(X, None, 1.0, 20.0, gradient_norm=1e-7), dc.low_rank(X, tol=1e-7)
-    assert rival.gap < 1e-5
-    assert rival.value == pytest.approx(ours.value, abs=1e-6)
-
-
 @pytest.mark.parametrize("method", ["low_rank", "accelerated FISTA", "CVXPY + SCS", methods.MAX_CUT])
 def test_a_method_climbs_to_both_relative_gaps_and_the_looser_one_comes_first(method):
     row = runtime_cells.reach_gaps(planted(), 0.0, method)
@@ -110,9 +103,6 @@ def test_only_instances_that_both_finish_are_paired_and_the_quicker_of_a_group_c
         ]
     )
     assert [side.tolist() for side in findings.paired(table, ["a", "b"], ["c"], "seconds")] == [[2.0], [1.0]]
-
-
-# The figures.
 
 
 # Figure 4.

@@ -24,14 +24,6 @@ def test_an_empty_sample_has_no_interval_and_undetermined_draws_have_an_infinite
         assert not found.within(-1e9, 1e9)
 
 
-@pytest.mark.parametrize(("hits", "n"), [(0, 10), (10, 10), (3, 10), (500, 1000)])
-def test_wilsons_interval_holds_the_proportions_whose_test_accepts_what_was_seen(hits, n):
-    found = proportion_of(np.arange(n) < hits)
-    for edge in found[1:]:
-        if 0.0 < edge < 1.0 and edge != found.value:
-            assert abs(found.value - edge) / np.sqrt(edge * (1 - edge) / n) == pytest.approx(1.96, abs=1e-3)
-
-
 # Boundaries
 
 

@@ -31,10 +31,6 @@ SETTINGS = {"goals": GOALS, "limits": [LIMIT, MEDIUM, LONG, GRACE, MEMORY], "rep
 LIMITED = (Status.TIME_LIMIT, Status.USER_LIMIT)
 UNKNOWN = dc.Bracket(np.nan, np.nan)  # if V does not fit in memory
 TIMES = tuple(f"time_to_1e{round(np.log10(goal))}" for goal in GOALS)  # columns, in seconds
-COLUMNS = (
-    "seconds", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
-    "status", *TIMES, *(f"upper_{column}" for column in TIMES),
-)  # fmt: skip
 
 
 class Answer(NamedTuple):
@@ -152,7 +148,6 @@ def complete(table: pd.DataFrame) -> pd.DataFrame:
     The lower bound of an instance is the best one certified from the results of all methods; the gap of a result is
     the distance of its upper bound from it.
     """
-    table = table.reindex(columns=[*table.columns, *(column for column in COLUMNS if column not in table)])
     best = table.groupby("instance")["judged_lower"].transform("max")
     for goal, column in zip(GOALS, TIMES, strict=True):
         upper = table.pop(f"upper_{column}")

@@ -86,16 +86,11 @@ def grouped(digits: str) -> str:
 
 def seconds_text(row: pd.Series) -> str:
     """Format the seconds to both goals, the limit for a goal that was missed, or the reason for a missing result."""
-    if has_no_answer(row):
+    if np.isnan(row["own_upper"]) and not stopped_by_limit(row):  # not run, out of memory, failed
         return reason_of(row).partition(":")[0].partition(" at ")[0] or "no answer"
     limit = f"> {row['limit']:g}" if stopped_by_limit(row) else "no"
     first, second = (limit if np.isnan(row[column]) else f"{row[column]:.2g}" for column in TIMES)
     return first if first == second == limit else f"{first}; {second}"
-
-
-def has_no_answer(row: pd.Series) -> bool:
-    """Return whether a method has no result for a reason other than the time limit: not run, out of memory, failed."""
-    return bool(np.isnan(row["own_upper"])) and not stopped_by_limit(row)
 
 
 def stopped_by_limit(row: pd.Series) -> bool:

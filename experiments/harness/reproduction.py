@@ -181,19 +181,13 @@ def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
     lines = ["## Tables measured again", "", RECHECKED, ""]
     if not records:
         return "\n".join([*lines, "No table has been measured again yet.", ""])
-    counts = {
-        name: {
-            "date": record["date"],
-            "cells": record["cells"],
-            "again": record["compared"],
-            "share": f"{record['compared'] / record['cells']:.1%}",
-            "disagreements": len(record["disagreements"]),
-        }
-        for name, record in records.items()
-    }
-    table = markdown(pd.DataFrame.from_dict(counts, orient="index").rename_axis("table"))
+    table = pd.DataFrame.from_dict(records, orient="index").rename_axis("table")
+    table["disagreements"] = table["disagreements"].map(len)
+    table["chosen"] = (table["compared"] / table["cells"]).map("{:.1%}".format)
+    shown = table[["date", "cells", "compared", "chosen", "disagreements"]]
     found = [f"- `{name}`: {sentence}" for name, record in records.items() for sentence in record["disagreements"]]
-    return "\n".join([*lines, table, "", *([*found, ""] if found else [])])
+    titles = {"compared": "again", "chosen": "share"}
+    return "\n".join([*lines, markdown(shown.rename(columns=titles)), "", *([*found, ""] if found else [])])
 
 
 def with_passage(text: str, mark: str, passage: str) -> str:

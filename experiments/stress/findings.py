@@ -10,19 +10,14 @@ COUNTS = ["instances", "lower", "upper", "violations", "left_out"]
 
 def findings(table: pd.DataFrame) -> list[Finding]:
     """Return the bounds tested, the violations and the width of the bounds, by family."""
+    groups = table.groupby("family")
     return [
         Finding(
             "Bounds compared with 60-digit arithmetic, violations, instances with directions excluded, the largest "
             "excess of a bound over its exact limit, and the median width of the bounds, by family",
-            by_family(table),
+            groups[COUNTS].sum().join(groups.agg(worst=("worst", "max"), width=("median_width", "median"))),
         )
     ]
-
-
-def by_family(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the counts, the smallest margin and the median width of each family."""
-    groups = table.groupby("family")
-    return groups[COUNTS].sum().join(groups.agg(worst=("worst", "max"), width=("median_width", "median")))
 
 
 def check(table: pd.DataFrame) -> Outcome:

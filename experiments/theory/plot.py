@@ -5,13 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.intervals import mean_of, median_of, proportion_of
-from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, draw_intervals, save, with_intervals
+from experiments.harness.style import ACCENT, GRAY, SECONDARY, draw_intervals, panels, with_intervals
 from experiments.harness.tables import split_parts
 from experiments.theory.findings import of_the_proposition, recovery_of
 from experiments.theory.label_recovery import NO_CLUSTERS
@@ -32,15 +31,14 @@ with_shares = partial(with_intervals, interval=proportion_of, alpha=0.12)
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one panel for each statement that has a curve."""
     part = split_parts(table)
-    with plt.rc_context({**STYLE, "lines.linewidth": 1.0, "axes.labelsize": 7, "axes.titlesize": 7}):
-        figure, axes = plt.subplots(2, 3, figsize=(PAGE, 4.5))
+    smaller = {"lines.linewidth": 1.0, "axes.labelsize": 7, "axes.titlesize": 7}
+    with panels(stem, 2, 3, 4.5, rc=smaller) as (_, axes):
         draw_kurtosis(axes[0, 0], part["recovery"])
         draw_asked(axes[0, 1], part["sample size"])
         draw_thresholds(axes[0, 2], part["balanced"], part["rank two"], part["many labels"])
         draw_procrustes(axes[1, 0], part["procrustes"])
         draw_perturbed(axes[1, 1], part["perturbed"])
         draw_sparse_direction(axes[1, 2], part["sparse direction"])
-        save(figure, stem)
 
 
 def finish(ax: Axes, words: Sequence[str], ticks: Sequence[int] = (), ylim: Any = None, **legend: Any) -> None:

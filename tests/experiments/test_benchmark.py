@@ -179,14 +179,12 @@ def test_a_time_that_the_judge_does_not_confirm_is_dropped():
     assert found.loc["FISTA as published", "relative_gap"] == pytest.approx(0.01 / 0.11)
 
 
-def test_an_answer_too_large_for_the_judge_keeps_its_times_and_one_that_was_killed_has_every_column():
+def test_an_answer_too_large_for_the_judge_keeps_its_times():
     unjudged = {name: np.nan for name in row_of() if name.startswith(("judged", "upper"))}
     found = cells.complete(pd.DataFrame([row_of(**unjudged)])).iloc[0]
     assert found["time_to_1e-4"] == 0.5
     assert np.isnan(found["relative_gap"])
     assert findings.OWN in findings.gap_text(found)
-    killed = {name: row_of()[name] for name in ("instance", "n", "d", "lam", "limit", "method")}
-    assert set(cells.complete(pd.DataFrame([killed | {"reason": "stopped after 900 s"}]))) == set(TABLE)
 
 
 def test_brackets_that_lie_apart_fail_the_command():

@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, localcontext
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,6 @@ from diffrac_cvx.problem.penalties.sign import SignConstraints
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.stress.changing import while_it_changes
 from experiments.stress.exact import (
     DIGITS,
     Exact,
@@ -53,6 +53,9 @@ COST_TOLERANCE = Decimal("1e-9")  # change of an objective by excluding directio
 PERSISTENCY_SLACKS = (0.0, 0.01, 0.1)  # slacks above the best objective found, for persistency
 MOST_COLUMNS = 40  # most columns of a factor with many rows whose value is computed
 MAIN = 4  # leading columns of a factor whose value is computed
+COPIES = 6000  # of the rows of a table that changes: so many rows are streamed in blocks
+BLOCK, STRETCH = 2000, 512  # rows read at a time, and numbers per checksum to detect a change
+READS = 30  # of a chunk, after which it changes
 SETTINGS = {"batch": BATCH, "seconds": SECONDS}
 
 
@@ -182,17 +185,61 @@ def lower_bounds(who: str, stated: Stated, least: Least) -> Iterator[Bound]:
 def bounds_while_changing(instance: Instance, after: Array) -> Iterator[Bound]:
     """Yield the bounds for a table that changes while it is read; they hold for the table at the start and now.
 
-    If the change is detected, they hold for the table at the start.
+    It changes after the first certificate, in chunks after a few passes.  If the change is detected, the bounds hold
+    for the table at the start.
     """
+    changed: list[Instance] = []
+    n, d, chunked = COPIES * len(after), after.shape[1], instance.form == "dask"
+    # The change fills whole checksum stretches: in a partly filled one it would be detected.
+    chosen = np.flatnonzero(np.arange(n) % BLOCK < BLOCK * d // STRETCH * STRETCH // d)
+
+    def change(progress: dc.Progress) -> None:
+        if not chunked and progress.lower > 0.0 and not changed:
+            table[chosen] = after[chosen % len(after)]
+            w = np.repeat([n - len(chosen), len(chosen)], len(after)).astype(float)
+            changed.append(instance._replace(X=np.vstack([instance.X, after]), w=w))
+
+    given: dict[str, Any] = {"nu": instance.nu, "penalty": instance.penalty, "tol": 1e-9, "time_limit": SECONDS}
     with tempfile.TemporaryDirectory() as folder:
-        found = while_it_changes(instance, after, folder, SECONDS)
-    for who, table in zip(("low_rank", "low_rank of what it is then"), found.tables, strict=False):
-        small = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-9, time_limit=SECONDS, sample_weight=table.w)
-        values = [value_of(table, factor_of(small))]
-        if found.result is not None:
-            values.append(value_of(table, factor_of(found.result)))
-            yield Bound(who, "upper", found.upper, values[-1])
-        yield Bound(who, "lower", found.lower, min(values))
+        table = in_chunks(instance, after, changed) if chunked else many_rows(instance, Path(folder) / "table.npy")
+        try:
+            result = dc.low_rank(table, max_iter=500, callback=change, **given)
+            lower, upper, factors = result.lower, result.upper, [factor_of(result)]
+        except dc.DataError as error:
+            (lower, upper), factors = getattr(error, "bracket", None) or (0.0, 1.0), []
+            changed.clear()
+    for who, now in zip(("low_rank", "low_rank of what it is then"), (instance, *changed[:1]), strict=False):
+        small = dc.low_rank(now.X, **given, sample_weight=now.w)
+        values = [value_of(now, G) for G in (factor_of(small), *factors)]
+        if factors:
+            yield Bound(who, "upper", upper, values[-1])
+        yield Bound(who, "lower", lower, min(values))
+
+
+def many_rows(instance: Instance, path: Path) -> Any:
+    """Return many copies of the rows, as an array or a memory map, of doubles or integers."""
+    table = np.tile(instance.X, (COPIES, 1)).astype(np.int64 if instance.form.endswith("integers") else np.float64)
+    if instance.form.startswith("rows"):
+        return table
+    np.save(path, table)
+    return np.load(path, mmap_mode="r+", allow_pickle=False)
+
+
+def in_chunks(instance: Instance, after: Array, changed: list[Instance]) -> Any:
+    """Return the rows in two chunks that change after they have been read a few times."""
+    import dask.array
+
+    half, reads = len(after) // 2, dict[tuple[int, int], int]()
+
+    def load(_: Array, block_id: tuple[int, int]) -> Array:
+        reads[block_id] = reads.get(block_id, 0) + 1
+        if reads[block_id] > READS:
+            changed.append(instance._replace(X=after))
+        rows = after if reads[block_id] > READS else instance.X
+        return rows[half * block_id[0] : half * (block_id[0] + 1)]
+
+    table = dask.array.from_array(instance.X, chunks=(half, -1))  # type: ignore[no-untyped-call]
+    return table.map_blocks(load, dtype=float, meta=np.zeros((0, 0)))
 
 
 def value_of(instance: Instance, G: Array) -> Decimal:

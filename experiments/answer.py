@@ -80,8 +80,7 @@ def compare() -> pd.DataFrame:
         K = len(np.unique(y))
         begun = time.perf_counter()
         model = dc.DiffracClustering(n_clusters=K, random_state=0, test_structure=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.fit(X)
             seconds = time.perf_counter() - begun
             others = KMeans(K, n_init=RESTARTS, random_state=0).fit_predict(StandardScaler().fit_transform(X))

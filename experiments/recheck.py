@@ -68,9 +68,7 @@ def recheck(experiment: Experiment, path: Path, day: str, cells: int = CELLS) ->
         chosen, rows = draw_cells(table, experiment.cells("full"), day, cells)
     except (DataError, SweepError, OSError, ModuleNotFoundError) as error:  # what the cells need is not here
         print(f"{path} cannot be measured here: {error}")
-        return Recheck(len(table), 0, 0, [])
-    if not chosen:
-        return Recheck(len(table), 0, 0, [])
+        chosen, rows = [], table.head(0)
     again = pd.DataFrame(list(measure_again(experiment, chosen)), index=rows.index)
     finished = again["reason"].isna() if "reason" in again else pd.Series(True, index=again.index)
     finished &= rows["reason"].isna() if "reason" in rows else True

@@ -79,8 +79,7 @@ def measure(family: str, n: int, d: int, method: str) -> Row:
     row: Row = {"limit": limit}
     for goal in GOALS:
         deadline = Deadline(limit)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             result = solve(method, instance, goal, deadline)
         row |= read(result, goal, deadline)
         if not row[f"solved {goal:g}"]:

@@ -47,13 +47,6 @@ class Package:
             return (f"{self.name.replace('-', '_')}-{self.version}-*.whl",)
         return (f"{self.name}_{self.version}_*.deb", f"{self.name}_*.deb")
 
-    @property
-    def requests(self) -> tuple[str, ...]:
-        """Arguments of the client for the download, best first."""
-        if self.client == "pip":
-            return (f"{self.name}=={self.version}",)
-        return (f"{self.name}={self.version}", self.name)
-
 
 @dataclass(frozen=True)
 class Origin:

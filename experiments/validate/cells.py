@@ -48,8 +48,7 @@ def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
     """Solve one instance by all methods; return all values and gaps, the worst disagreement, and all violations."""
     instance = Design(n, d, nu, penalty, trait).instance(SEED)
     task = ComparisonTask(X=instance.X, nu=nu, penalty=instance.penalty, tol=TOLERANCE)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         left_out = {"lifted SCS"} if n + d > MOST_LIFTED else set()
         chosen = {name: method for name, method in METHODS.items() if name not in left_out and applies(method, task)}
         results = {name: run(method, task) for name, method in chosen.items()}

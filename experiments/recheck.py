@@ -165,7 +165,7 @@ def compare_means(before: pd.DataFrame, again: pd.DataFrame, name: str, cell_col
         interval = mean_of(difference)
         if len(difference) > 1 and not interval.meets(0.0, 0.0) and difference.abs().max() > EQUAL:
             place = which if isinstance(which, str) else ", ".join(map(str, which))
-            yield f"{place}: the mean of {name} over {len(difference)} cells has changed by {interval}"
+            yield f"{place}: the mean of {name} over {len(difference)} cells has changed by {interval.value:.3g}"
 
 
 def equal(before: pd.Series, again: pd.Series) -> "np.ndarray[Any, np.dtype[np.bool_]]":

@@ -110,21 +110,19 @@ def is_measured(panel: str, n: int, d: int) -> bool:
     return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
 
 
-def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
+def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
     """Return X, y and v with Xv = y: n points, n even, balanced, noiseless, unit-variance columns.
 
     A replication is one stream of points, and a cell takes its first n: more points only help, so every replication
     has one threshold in n, and the boundary needs few of them.  The stream depends only on (d, replication), a rotated
     direction on (sparsity, d, replication).
 
-    Parameters
-    ----------
-    sparsity : int
-        Number l of nonzero entries of v, the first ones; a power of two for flat directions.
-    kind : {"flat", "rotated"}
-        Flat: X_J = [y, Z] H with Hadamard's matrix H, so that the entries of v have equal size, except for the change
-        by the unit variance of the columns at finite n.  Rotated: a random rotation instead of H.
+    The first entries of v are nonzero.  Flat: X_J = [y, Z] H with Hadamard's matrix H, so that they have equal size,
+    except for the change by the unit variance of the columns at finite n.  Rotated: a random rotation instead of H.
     """
+    sparsity, _, kind = PANELS[panel]
+    kind = kind if sparsity <= d else "rotated"  # no Hadamard matrix of size 3 exists
+    sparsity = min(sparsity, d)
     rng = np.random.default_rng([2017, d, replication])
     signs = rng.permuted(np.tile([1.0, -1.0], (MOST_POINTS // 2, 1)), axis=1).ravel()[:n]  # balanced after each pair
     X = np.column_stack([signs, rng.standard_normal((n, d - 1))])
@@ -140,13 +138,6 @@ def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tup
     v[:sparsity] = rotation[0]
     scale = np.sqrt(np.mean(X**2, axis=0))
     return X / scale, signs, v * scale
-
-
-def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
-    """Return X, y and v of a cell."""
-    sparsity, _, kind = PANELS[panel]
-    kind = kind if sparsity <= d else "rotated"  # no Hadamard matrix of size 3 exists
-    return points_of(min(sparsity, d), kind, n, d, replication)
 
 
 def weight_of(panel: str, n: int) -> float:
@@ -170,20 +161,17 @@ def measure(panel: str, n: int, d: int, replication: int) -> Row:
         return measure_reference(panel, n, d, replication)
     X, y, _ = data_of(panel, n, d, replication)
     lam = weight_of(panel, n)
-    if PANELS[panel].sparsity == 1:
-        unique = is_only_solution(X)
-        row = by_theorem(lam) if unique else describe(solve(X, lam, tolerance_of(panel, lam, d)), y, lam)
-        return row | {"rank_one": int(unique), "verdict": "uniqueness"}
+    by_uniqueness = {"rank_one": 1, "verdict": "uniqueness"}
+    if PANELS[panel].sparsity == 1 and is_only_solution(X):  # it is e1 e1'/(1 + lam)^2
+        bracket = dict.fromkeys(("value", "lower", "upper"), lam / (1.0 + lam))
+        row: Row = {"lam": lam, "solver": "theorem", **bracket, "gap": 0.0, "eigenvalue_ratio": 0.0, "error": 0.0}
+        return row | by_uniqueness
     row = describe(solve(X, lam, tolerance_of(panel, lam, d)), y, lam)
+    if PANELS[panel].sparsity == 1:
+        row |= by_uniqueness | {"rank_one": 0}
     if panel == "affine":
         row["loose_ratio"] = dc.metrics.eigenvalue_ratio(solve(X, lam, LOOSE_TOL).F)
     return row
-
-
-def by_theorem(lam: float) -> Row:
-    """Return the row of a 1-sparse cell with the unique solution e1 e1'/(1 + lam)^2, which is not computed."""
-    bracket = dict.fromkeys(("value", "lower", "upper"), lam / (1.0 + lam))
-    return {"lam": lam, "solver": "theorem", **bracket, "gap": 0.0, "eigenvalue_ratio": 0.0, "error": 0.0}
 
 
 def solve(X: Array, lam: float, tol: float) -> dc.Result:

@@ -71,7 +71,7 @@ def test_more_points_of_a_stream_keep_the_ones_before():
 def test_the_spread_of_a_direction_is_that_of_its_kind(kind, least, most):
     spreads = []
     for replication in range(8):
-        X, y, v = phase_cells.points_of(4, kind, 200, 12, replication)
+        X, y, v = phase_cells.data_of(f"4-sparse {kind}, 1/n", 200, 12, replication)
         np.testing.assert_allclose(X @ v, y, atol=1e-12)
         assert np.all(np.abs(v[:4]) > 1e-3)
         assert np.all(v[4:] == 0.0)

@@ -186,9 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="names of experiments; all by default")
     parser.add_argument("--date", default=date.today().isoformat(), help="seed of the sample (default: today)")
-    parser.add_argument(
-        "--out", type=Path, default=provenance.FIGURES, help="folder of the tables (default: %(default)s)"
-    )
+    parser.add_argument("--out", type=Path, default=provenance.FIGURES, help="folder of the tables")
     values = parser.parse_args(arguments)
     folder = values.out
     records, failed = provenance.read_records(folder, provenance.RECHECKS), False

@@ -109,7 +109,7 @@ def judge(instance: str, answer: Answer) -> dc.Bracket:
     Bounds claimed by the result itself are ignored.
     """
     try:
-        return dc.certify_v(timed_data_of(instance), answer.point, 1.0, INSTANCES[instance].penalty)
+        return dc.certify_v(timed_data_of(instance), answer.point, 1.0, dc.Penalty.l1(INSTANCES[instance].lam))
     except ResourceError:
         return UNKNOWN
 
@@ -179,7 +179,7 @@ def solve_rung(instance: str, method: str, rung: int, upper: float) -> Answer:
     """Solve an instance with one setting of a method."""
     X, chosen = timed_data_of(instance), INSTANCES[instance]
     with warnings.catch_warnings(action="ignore"):
-        result = METHODS[method].rungs[rung].solve(X, chosen.penalty, upper, chosen.seconds)
+        result = METHODS[method].rungs[rung].solve(X, dc.Penalty.l1(chosen.lam), upper, chosen.seconds)
     own = dc.Bracket(result.lower, result.upper)
     return Answer(result.seconds, own, result.status, times_of(result), point_of(X, result))
 

@@ -42,11 +42,8 @@ def download(package: Package, folder: Path) -> Path:
     reason = ""
     # pip would resolve a relative constraints path in this folder; these packages need no constraints.
     env = {name: value for name, value in os.environ.items() if not name.endswith("CONSTRAINT")}
-    requests = {
-        "pip": (f"{package.name}=={package.version}",),
-        "apt-get": (f"{package.name}={package.version}", package.name),
-    }
-    for request in requests[package.client]:
+    exact = f"{package.name}{'==' if package.client == 'pip' else '='}{package.version}"
+    for request in (exact,) if package.client == "pip" else (exact, package.name):
         try:
             command = [*CLIENTS[package.client], request]
             done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)

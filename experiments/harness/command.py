@@ -105,15 +105,9 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--grid", choices=("full", "smoke"), default="full")
     parser.add_argument("--jobs", type=positive, default=1, help="number of single-threaded processes")
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="dask scheduler whose workers measure the cells (instead of --jobs local processes)",
-    )
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="dask scheduler, used instead of local processes")
     parser.add_argument("--out", type=Path, help="output folder; figures by default, build for a smoke run")
-    parser.add_argument(
-        "--replace", action="store_true", help="replace the table even if this run measures fewer cells"
-    )
+    parser.add_argument("--replace", action="store_true", help="replace even a table of more cells than this run has")
     parser.add_argument("--draw-only", action="store_true", help="draw the existing table without measuring")
     if experiment.reference is not None:
         parser.add_argument("--reference", action="store_true", help="solve by the reference implementation, CVXPY")
@@ -197,10 +191,8 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
     table = read_table(stem.with_suffix(".csv"))
     if experiment.draw is not None:
         experiment.draw(table, stem)
-    verdict = Outcome("", True)
-    if experiment.check is not None:
-        verdict = experiment.check(table)
-        print(verdict.text)
+    verdict = experiment.check(table) if experiment.check is not None else Outcome("", True)
+    print(verdict.text, end="\n" * bool(verdict.text))
     if grid == "smoke":
         print("The smoke grid only checks that the command works; it is too coarse for the verdicts below.")
     print("\n".join(map(format_found, experiment.findings(table))))

@@ -1,6 +1,5 @@
 """Draw the runtime experiment from its table."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,25 +41,20 @@ THIN = {"lines.linewidth": 1.0}
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the times to a relative gap and, in a supplement, the methods' own rules."""
     gaps = table[table["goal"] == "gap"]
+    spent = gaps["seconds"].where(gaps[GOAL].isna(), gaps[GOAL]).fillna(LIMIT)
+    room = (0.5 * spent.min(), 5.0 * spent.max())  # for the marks below and the arrows above
     with panels(stem, 2, 2, 4.9, rc=THIN, sharey=True) as (figure, axes):
-        draw_times(list(axes.ravel()), gaps)
+        for (lam, panel), ax, letter in zip(ROWS, axes.ravel(), "abcd", strict=True):
+            here = gaps[(gaps["lam"] == lam) & (gaps["panel"] == panel)]
+            for method in STYLES:
+                draw_method(ax, here[here["method"] == method], panel, method)
+            ax.set(xscale="log", yscale="log", xlabel=WORDS[panel], ylim=room)
+            ax.set_title(rf"({letter}) $\lambda = {lam:g}$, {FIXED['gap', panel]}")
+            label_sizes(ax, here[panel])
         for ax in axes[:, 0]:
             ax.set_ylabel(r"time to a relative gap of $10^{-2}$ (s)")
         draw_legend(figure, gaps)
     draw_own_rules(table[table["goal"] == "own"], stem.with_name(f"{stem.name}_supplement"))
-
-
-def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame) -> None:
-    """Draw the times to the relative gap, one panel for each penalty and each varied size."""
-    spent = gaps["seconds"].where(gaps[GOAL].isna(), gaps[GOAL]).fillna(LIMIT)
-    room = (0.5 * spent.min(), 5.0 * spent.max())  # for the marks below and the arrows above
-    for (lam, panel), ax, letter in zip(ROWS, axes, "abcd", strict=True):
-        here = gaps[(gaps["lam"] == lam) & (gaps["panel"] == panel)]
-        for method in STYLES:
-            draw_method(ax, here[here["method"] == method], panel, method)
-        ax.set(xscale="log", yscale="log", xlabel=WORDS[panel], ylim=room)
-        ax.set_title(rf"({letter}) $\lambda = {lam:g}$, {FIXED['gap', panel]}")
-        label_sizes(ax, here[panel])
 
 
 def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, method: str) -> None:

@@ -20,9 +20,7 @@ SHADES = ("#440154", "#31688e", "#35b779", "#8fa01d", "#c26a0a", "#b2182b")
 LINES: list[dict[str, Any]] = [
     {"color": color, "marker": marker} for color, marker in zip(SHADES, "osv^Dx", strict=True)
 ]
-DISTINCT_LINES: list[dict[str, Any]] = [
-    {"color": color, "marker": marker} for color, marker in zip(SHADES[::2], "osv", strict=True)
-]
+DISTINCT_LINES = [{**line, "color": color} for line, color in zip(LINES, SHADES[::2], strict=False)]
 POINTS: dict[str, Any] = {"ls": "none", "ms": 3}
 SMALL_LEGEND: Any = {"frameon": False, "handlelength": 1.0, "labelspacing": 0.2, "fontsize": 6, "handletextpad": 0.3}
 with_shares = partial(with_intervals, interval=proportion_of, alpha=0.12)

@@ -100,7 +100,7 @@ def test_a_rival_proves_a_small_gap_and_one_that_is_not_installed_is_a_row_that_
     name = "CVXPY + MOREAU"
     method = methods.METHODS[name]
     if not method.missing:
-        result = method.rungs[-1].solve(problems.timed_data_of(SMALL.name), SMALL.penalty, 1.0, 20.0)
+        result = method.rungs[-1].solve(problems.timed_data_of(SMALL.name), dc.Penalty.l1(SMALL.lam), 1.0, 20.0)
         assert cells.relative_gap(dc.Bracket(result.lower, result.upper)) < methods.GOALS[-1]
     monkeypatch.setitem(methods.METHODS, name, method._replace(package="no-such-package"))
     cell = cell_of(name)

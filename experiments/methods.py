@@ -202,9 +202,7 @@ OWN: dict[str, Callable[[Array, float, int], Result]] = {
         X, dc.Penalty.l1(lam), 1.0, OWN_LIMIT, solver="CLARABEL", tol=1e-5,
         tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8,
     ),
-    MAX_CUT: lambda X, _, seed: solve_max_cut(  # without lambda, to manopt's default
-        X, None, 1.0, OWN_LIMIT, gradient_norm=1e-6, seed=seed
-    ),
+    MAX_CUT: lambda X, _, seed: solve_max_cut(X, None, 1.0, OWN_LIMIT, gradient_norm=1e-6, seed=seed),  # no lambda
     "FISTA, 1e-2": partial(published_fista, epsilon=1e-2, **LIMITS),
     "FISTA, 1e-3": partial(published_fista, epsilon=1e-3, **LIMITS),
     "low_rank": lambda X, lam, _: dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-5, **LIMITS),

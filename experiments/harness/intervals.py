@@ -145,20 +145,13 @@ def proportion_of(successes: npt.ArrayLike, groups: npt.ArrayLike | None = None)
     successes = np.asarray(successes, dtype=float)
     if len(successes) == 0:
         return Proportion(*UNKNOWN)
-    p = float(successes.mean())
-    n = float(len(successes)) if groups is None else effective_number(successes, np.asarray(groups))
+    p, n = float(successes.mean()), float(len(successes))
+    if groups is not None:
+        excess = np.bincount(np.unique(groups, return_inverse=True)[1], successes - p)
+        m = len(excess)
+        variance = m / max(m - 1, 1) * float(np.sum(excess**2)) / n**2
+        n = float(np.clip(p * (1 - p) / variance, m, n)) if m > 1 and excess.any() else float(m)
     z = float(scipy.stats.norm.ppf((1 + LEVEL) / 2))
     middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
     return Proportion(p, max(min(middle - half, p), 0.0), min(max(middle + half, p), 1.0))
-
-
-def effective_number(successes: Array, groups: npt.NDArray[Any]) -> float:
-    """Return the number of independent rows that determine a proportion as well as grouped rows do."""
-    p, number = float(successes.mean()), np.unique(groups, return_inverse=True)[1]
-    excess = np.bincount(number, successes - p)
-    m, n = len(excess), len(successes)
-    if m < 2 or not excess.any():
-        return float(m)
-    variance = m / (m - 1) * float(np.sum(excess**2)) / n**2
-    return float(np.clip(p * (1 - p) / variance, m, n))

@@ -110,19 +110,21 @@ def is_measured(panel: str, n: int, d: int) -> bool:
     return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
 
 
-def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
+def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
     """Return X, y and v with Xv = y: n points, n even, balanced, noiseless, unit-variance columns.
 
     A replication is one stream of points, and a cell takes its first n: more points only help, so every replication
     has one threshold in n, and the boundary needs few of them.  The stream depends only on (d, replication), a rotated
     direction on (sparsity, d, replication).
 
-    The first entries of v are nonzero.  Flat: X_J = [y, Z] H with Hadamard's matrix H, so that they have equal size,
-    except for the change by the unit variance of the columns at finite n.  Rotated: a random rotation instead of H.
+    Parameters
+    ----------
+    sparsity : int
+        Number l of nonzero entries of v, the first ones; a power of two for flat directions.
+    kind : {"flat", "rotated"}
+        Flat: X_J = [y, Z] H with Hadamard's matrix H, so that the entries of v have equal size, except for the change
+        by the unit variance of the columns at finite n.  Rotated: a random rotation instead of H.
     """
-    sparsity, _, kind = PANELS[panel]
-    kind = kind if sparsity <= d else "rotated"  # no Hadamard matrix of size 3 exists
-    sparsity = min(sparsity, d)
     rng = np.random.default_rng([2017, d, replication])
     signs = rng.permuted(np.tile([1.0, -1.0], (MOST_POINTS // 2, 1)), axis=1).ravel()[:n]  # balanced after each pair
     X = np.column_stack([signs, rng.standard_normal((n, d - 1))])
@@ -138,6 +140,13 @@ def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array,
     v[:sparsity] = rotation[0]
     scale = np.sqrt(np.mean(X**2, axis=0))
     return X / scale, signs, v * scale
+
+
+def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
+    """Return X, y and v of a cell."""
+    sparsity, _, kind = PANELS[panel]
+    kind = kind if sparsity <= d else "rotated"  # no Hadamard matrix of size 3 exists
+    return points_of(min(sparsity, d), kind, n, d, replication)
 
 
 def weight_of(panel: str, n: int) -> float:

@@ -138,7 +138,8 @@ def cells_of(grid: str) -> list[Cell]:
 
 def size_of(plan: Plan, size: float) -> dict[str, float]:
     """Return n, d, the planted sparsity, and epsilon if relevant, at a size of a plan."""
-    sized = {"n": POINTS[plan.goal], "d": DIMENSION.get(plan.panel, 0), "sparsity": SPARSITY[plan.panel]}
+    d = DIMENSION.get(plan.panel, 0)
+    sized: dict[str, float] = {"n": POINTS[plan.goal], "d": d, "sparsity": SPARSITY[plan.panel]}
     if plan.goal == "iterations":
         sized |= {"d": DIMENSION["epsilon"], "epsilon": TARGET}
     return sized | {plan.panel: size}

@@ -1,7 +1,6 @@
 """Points with a unique solution without a penalty: the first-order method compared with an interior point."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from experiments.theory import affine_law
@@ -40,18 +39,3 @@ def test_the_nearest_matrix_of_trace_one_is_where_no_such_matrix_is_nearer():
         B = rng.standard_normal((5, 5))
         other = B @ B.T / np.trace(B @ B.T)
         assert np.sum((A - nearest) * (other - nearest)) <= 1e-9
-
-
-def test_the_ratios_are_medians_with_intervals():
-    rows = []
-    for law, factor in (("gaussian", 1.0), ("student", 0.5)):
-        for d in (32, 64):
-            expected = statistical_dimension(float(d))
-            n = factor * expected * np.linspace(0.99, 1.01, 31)
-            rows += [{"law": law, "d": d, "other": k, "only": k, "expected": expected} for k in n]
-    table = pd.DataFrame(rows)
-    found = affine_law.ratios(table)
-    assert list(found.columns) == ["Gaussian", "Student, 3 degrees"]
-    for (_, ratio), factor in zip(found.items(), (1.0, 0.5), strict=True):
-        assert [one.value for one in ratio] == pytest.approx([factor, factor])
-        assert all(0.98 * factor < one.low < factor < one.high for one in ratio)

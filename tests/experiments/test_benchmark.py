@@ -71,10 +71,13 @@ def test_the_columns_have_mean_zero_and_variance_one_and_in_the_dense_instance_c
 # One cell
 
 
+def cell_of(method):
+    return next(cell for cell in cells.cells_of("smoke") if cell["method"] == method)
+
+
 def test_a_cell_is_solved_and_judged(monkeypatch):
     monkeypatch.setattr(cells, "Worker", Here)
-    cell = next(cell for cell in cells.cells_of("smoke") if cell["method"] == "low_rank")
-    row = cells.measure(**cell)
+    row = cells.measure(**cell_of("low_rank"))
     assert row["reason"] == ""
     assert row["judged_lower"] <= row["own_upper"] + 1e-9
     assert row["own_lower"] <= row["judged_upper"] + 1e-9
@@ -90,10 +93,6 @@ def test_a_factor_of_y_alone_is_judged_like_a_v():
     bracket = cells.judge(instance.name, answer)
     assert bracket.gap < 1e-5
     assert bracket.upper == pytest.approx(result.upper, abs=1e-6)
-
-
-def cell_of(method):
-    return next(cell for cell in cells.cells_of("smoke") if cell["method"] == method)
 
 
 def test_a_rival_proves_a_small_gap_and_one_that_is_not_installed_is_a_row_that_names_its_package(monkeypatch):

@@ -56,13 +56,6 @@ def disagreements(before, again):
     return list(recheck.compare(before, again, ["panel", "replication"]))
 
 
-def test_bounds_that_overlap_agree_and_others_do_not():
-    before = rows(lower=0.1, upper=0.2)
-    assert disagreements(before, rows(lower=0.15, upper=0.3)) == []
-    assert len(disagreements(before, rows(lower=0.21, upper=0.3))) == 6
-    assert len(disagreements(rows(value=0.2, gap=0.01), rows(value=0.15, gap=0.01))) == 6
-
-
 def test_errors_are_compared_as_means_of_a_panel():
     error = np.linspace(0.0, 0.5, 6)
     assert disagreements(rows(error=error), rows(error=error[::-1])) == []

@@ -1,67 +1,11 @@
-"""Verdicts: their intervals, their page, and rules that give each of their answers."""
+"""Verdicts: the statements, and the pages that are written from the tables."""
 
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from experiments.harness import reproduction
-from experiments.harness.boundary import crossing, find_boundary, fit_power
 from experiments.harness.findings import Finding, Rule, format_found, one_row
-from experiments.harness.intervals import interval_of, mean_of, median_of, proportion_of
-
-# Intervals
-
-
-def test_an_empty_sample_has_no_interval_and_undetermined_draws_have_an_infinite_one():
-    draws = np.where(np.arange(100) % 2, np.nan, 1.0)
-    assert interval_of(1.0, draws, 9)[1:] == (-np.inf, np.inf)
-    assert interval_of(1.0, draws, 9, least=0.4)[1:] == (1.0, 1.0)
-    for found in (mean_of([]), median_of([]), proportion_of([])):
-        assert np.isnan(found.value)
-        assert str(found) == "none"
-        assert not found.within(-1e9, 1e9)
-
-
-# Boundaries
-
-
-@pytest.mark.parametrize(
-    ("rate", "expected"),
-    [([0, 0.25, 0.75, 1], (25.0, 0)), ([0.5, 1, 1, 1], (10.0, -1)), ([0, 0, 0.2, 0.4], (40.0, 1))],
-)
-def test_the_crossing_is_inside_the_grid_or_on_the_side_where_it_must_lie(rate, expected):
-    assert crossing(np.array([10.0, 20.0, 30.0, 40.0]), np.array(rate, dtype=float)) == expected
-
-
-def made_boundary(power, factor=1.0, dimensions=(8, 12, 16, 24, 32), replications=20, spread=0.15):
-    """A table of successes whose thresholds are factor d^power, times a lognormal variable per replication."""
-    rng, rows = np.random.default_rng(1), []
-    for d in dimensions:
-        for replication, scale in enumerate(np.exp(spread * rng.standard_normal(replications))):
-            for n in np.unique(np.geomspace(2, 4000, 60).astype(int)):
-                rows.append((d, n, replication, int(n >= factor * d**power * scale)))
-    return pd.DataFrame(rows, columns=["d", "n", "replication", "success"])
-
-
-@pytest.mark.parametrize("power", [1.0, 2.0])
-def test_a_power_law_is_found_with_its_interval(power):
-    fit = fit_power(find_boundary(made_boundary(power), "success"))
-    assert fit.dimensions == 5
-    assert fit.exponent.meets(power, power)
-    assert fit.exponent.high - fit.exponent.low < 0.4
-
-
-def test_nothing_is_fitted_through_three_boundaries_and_those_outside_the_grid_do_not_count():
-    assert np.isnan(fit_power(find_boundary(made_boundary(1.0, dimensions=(8, 12, 16)), "success")).exponent.value)
-    found = find_boundary(made_boundary(2.0, factor=8.0), "success")
-    assert found.outside[-1] == 1
-    assert found.n50[-1] == 4000
-    assert fit_power(found).dimensions == (found.outside == 0).sum() < 5
-
-
-# The statements and the page
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import numpy as np
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.direction_bounds import Blocks
 from diffrac_cvx.points.checks import as_data
 
 KINDS = ("equal", "unequal", "free", "ridge", "zeros", "correlated", "binary", "all")

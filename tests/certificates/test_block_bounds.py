@@ -16,8 +16,7 @@ from sparse_instances import (
 )
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
-from diffrac_cvx.certificates.direction_bounds import DualPoint, bound_of_blocks, certify
+from diffrac_cvx.certificates.direction_bounds import Blocks, DualPoint, bound_of_blocks, certify, certify_blocks
 from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.screening import screen_pairs
 from diffrac_cvx.points.factors import dense

@@ -10,8 +10,8 @@ from posed import direction_problem
 from sparse_instances import instance
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.direction_bounds import Blocks
 from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.estimators.choice import pairwise_adjusted_rand
 from diffrac_cvx.points.checks import as_weights
@@ -142,7 +142,7 @@ def test_a_small_weight_is_no_small_quadratic_form(monkeypatch):
     problem = direction_problem(points.X, 0.5, dc.Penalty(lam=0.1))
     q = problem.rescale(np.eye(4)).q
     assert q.min() < 1e-16 * q.mean()
-    u, mean = row_weights(problem, q)
+    u, mean = row_weights(problem, problem.inverse_sqrt(q))
     assert points.X.weights @ (1 / problem.X.values_of_points(u)) == pytest.approx(mean)
     split = block_problem(problem)
     np.testing.assert_allclose(Blocks(split, np.arange(3)).best_dual(q, [])[1], u)  # no floor under q

@@ -7,7 +7,7 @@ from scipy.optimize import approx_fprime
 from sparse_instances import KINDS, instance, optimum, random_blocks, random_multipliers, random_point
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_bounds import Blocks
+from diffrac_cvx.certificates.direction_bounds import Blocks
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.factored import solver

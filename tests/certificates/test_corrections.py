@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from proof_instances import Instance, exact_S
-from rationals import is_semidefinite
+from instances import ProofInstance
+from rationals import exact_S, is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening, working_set
@@ -37,7 +37,7 @@ def wide_instance(seed, kind):
     in_E = np.isin(np.arange(len(problem.c)), rng.permutation(len(problem.c))[: seed % 3])
     split = block_problem(problem, np.flatnonzero(problem.pair_penalty.complete_groups(in_E | (problem.c == 0.0))))
     C = split.project_inner(split.inner.X.weighted_gram(u) - split.inner.summed_A)
-    return Instance(kind, X * units, None, None, split, unit, u, C, [], None)
+    return ProofInstance(kind, X * units, None, None, split, unit, u, C, [], None)
 
 
 def least_certified(it, monkeypatch):
@@ -70,7 +70,7 @@ def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_f
         it = wide_instance(seed, kind)
         monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", (2, 500)[seed % 2])
         remainder, lower = least_certified(it, monkeypatch)
-        S, in_dual_set = exact_S(it, remainder.t, remainder)
+        S, in_dual_set = exact_S(it, remainder)
         assert in_dual_set, seed
         assert is_semidefinite(S), seed
         assert Fraction(lower) <= 1 - Fraction(remainder.t) * Fraction(float(np.mean(1.0 / it.u)))

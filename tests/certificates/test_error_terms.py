@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
-from instances import centered_normal, coarsen
+from instances import centered_normal, coarsen, pairs_of, remainder_of
 from posed import direction_problem
-from proof_instances import pairs_of, remainder_of
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from coupled_instances import draw_instance
+from instances import draw_instance
 from oracles import best_pair_penalty_fit, labelings, solve_pair_penalty
 from posed import direction_problem
 

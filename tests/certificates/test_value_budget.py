@@ -360,6 +360,17 @@ def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
     assert coarse.upper == fine.upper
 
 
+def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wrong(noisy, monkeypatch):
+    Y = np.ones((12, 1))
+    assert dc.certify_y(noisy, Y).upper < 2.0
+    for error in (0.6, 1.0, 1.5, np.inf, np.nan):
+        monkeypatch.setattr(
+            label_space, "whitening_error_bounds", lambda *of, error=error: WhiteningErrorBounds(0.0, error)
+        )
+        assert projection_of(array_points(noisy)).error == np.inf
+        assert dc.certify_y(noisy, Y) == (0.0, 1.0)
+
+
 # What is said of a solution
 
 

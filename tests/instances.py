@@ -305,14 +305,11 @@ class ProofInstance:
     blocks: list
     Z: np.ndarray | None
 
-    def between(self, P, T):
-        """T, clipped by the proof; with signs, without a lower side."""
-        return T
-
     def prove_at(self, t, **given):
         """Return what is left after the elimination if S is proved positive at t; None if it is not."""
-        inside = None if self.kind == "blocks" or not len(self.problem.penalized) else self.between
-        found = eliminate(self.problem, self.u, t, self.C, inside, **given)
+        has_between = self.kind != "blocks" and len(self.problem.penalized) > 0
+        between = (lambda P, T: T) if has_between else None  # clipped by the proof
+        found = eliminate(self.problem, self.u, t, self.C, between, **given)
         if found is None or not len(self.problem.penalized):
             return found
         found = found if self.Z is None else found.with_correction(self.Z)
@@ -322,83 +319,76 @@ class ProofInstance:
         pairs = None if self.kind == "groups" else screen_pairs(found, labels)
         return None if prove(found, pairs, self.blocks) else found
 
-    def least_t(self, start=1.0, width=1e-12, proves=None):
+    def least_t(self, width=1e-12):
         """Return nearly the least t at which a proof succeeds, infinity if none below 1e6 is found."""
-        proves = proves or (lambda t: self.prove_at(t) is not None)
-        high = start
-        while not proves(high):
-            high *= 1.3
-            if high > 1e6:
-                return np.inf
-        low = high / 1.3
-        while proves(low) and low > 1e-6:
+        tries = 1.3 ** np.arange(-52, 53)
+        high = next((t for t in tries[52:] if self.prove_at(t) is not None), np.inf)
+        low = high / 1.3 if high < np.inf else high
+        while high == low * 1.3 > 1e-6 and self.prove_at(low) is not None:
             high, low = low, low / 1.3
         while high - low > width * high:
             middle = (low + high) / 2
-            if not low < middle < high:
-                break
-            low, high = (low, middle) if proves(middle) else (middle, high)
+            low, high = (low, middle) if self.prove_at(middle) is not None else (middle, high)
         return high
 
 
-def proof_table(rng, shape, hard):
-    """A table of one of several kinds: hard ones have nearly collinear, constant, tiny and huge columns."""
-    n, d = shape
+def proof_instance(kind, seed, hard=False, wide=False):
+    """Return a random instance of a kind.
+
+    Hard ones have nearly collinear, constant, tiny and huge columns; wide ones few points, and nearly the best u and C.
+    """
+    rng = np.random.default_rng([45, PROOF_KINDS.index(kind), seed, int(hard)])
+    d = int(rng.integers(4, 9)) + 6 * wide
+    n = int(rng.integers(3, d)) if seed % 3 == 1 else int(rng.integers(d + 2, 3 * d))
+    n = 4 if wide else n
     X = rng.standard_normal((n, d)) + rng.standard_normal(d)
-    if rng.random() < 0.5:
+    if wide:
+        X += rng.choice([0.5, 1.0]) * rng.standard_normal((n, 2)) @ rng.standard_normal((2, d))
+        X[:, d - 2 :] = X[:, :2] + 1e-6 * rng.standard_normal((n, 2)) if seed % 3 == 1 else X[:, d - 2 :]
+    elif rng.random() < 0.5:
         X[:, : d // 2] += 1.5 * rng.standard_normal((n, 1))
     if hard:
         X[:, 1] = X[:, 0] + 10.0 ** -rng.integers(3, 13) * rng.standard_normal(n)
         X[:, d - 1] = X[0, 0] if rng.random() < 0.4 else X[:, d - 1]
         X *= 10.0 ** rng.choice([-8, 0, 0, 8], d)
-    return X
-
-
-def proof_instance(kind, seed, hard=False):
-    """Return a random instance of a kind."""
-    rng = np.random.default_rng([45, PROOF_KINDS.index(kind), seed, int(hard)])
-    d = int(rng.integers(4, 9))
-    n = int(rng.integers(3, d)) if seed % 3 == 1 else int(rng.integers(d + 2, 3 * d))
-    X = proof_table(rng, (n, d), hard)
     nu = (1.0, 1.0, 0.6)[seed % 5 % 3]
     weights = rng.uniform(0.1, 3.0, n) if seed % 4 == 3 else None
     constraints = None
     if seed % 5 == 2 and n > 5:
         constraints = dc.Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(3, 4)])
     ridge, lam = ((0.3, 0.05, 1.0, 1e-3, 1e-8, 0.0)[seed % 6], (0.05, 0.2, 0.4)[seed % 3])
+    ridge, lam = ((0.2, 0.05), (0.3, 0.1))[seed // 2 % 2] if wide else (ridge, lam)
     if kind == "dense" and seed % 2:
         lam, ridge = 0.0, max(ridge, 1e-3)
     lam = lam * rng.uniform(0.5, 1.5, d) if seed % 7 == 5 and kind != "groups" else lam
     if kind == "blocks" and seed % 2:
-        lam = lam * np.ones(d) if np.ndim(lam) == 0 else lam
+        lam = lam * np.ones(d)
         lam[rng.integers(d)] = 0.0
-    groups = list(np.sort(rng.integers(0, max(2, d // 2), d))) if kind == "groups" else None
+    groups = np.sort(rng.integers(0, max(2, d // 2), d)) if kind == "groups" else None
+    groups = np.arange(d) // 2 if kind == "groups" and wide else groups
     known = [int(j) for j in np.flatnonzero(rng.random(d) < 0.6)] if kind == "signs" else None
     penalty = dc.Penalty(lam=lam, ridge=ridge, groups=groups, nonnegative=known)
     points = read_points(X, weights, constraints=constraints, by_columns=True).X
     problem = direction_problem(points, nu, penalty)
     D, pair_penalty = len(problem.c), problem.pair_penalty
     u = rng.uniform(0.5, 2.0, len(problem.X)) * 10.0 ** (rng.uniform(-2, 2, len(problem.X)) * (seed % 8 == 7))
+    if wide:
+        u = 1.0 / np.sqrt(np.maximum(problem.X.quadratic_forms(rng.standard_normal((D, 2))), 0.1))
     u = np.where(problem.zero_rows, 0.0, u)
-    if kind == "dense":
-        E = np.arange(D)
-    elif kind == "blocks":
-        E = np.flatnonzero(problem.c == 0.0)
-    else:
-        E = np.flatnonzero(pair_penalty.complete_groups((rng.random(D) < 0.35) | (problem.c == 0.0)))
-    split = block_problem(problem, E)
-    m, blocks, C, Z = len(split.penalized), [], None, None
+    in_E = {"dense": np.ones(D, dtype=bool), "blocks": np.zeros(D, dtype=bool)}.get(kind)
+    in_E = rng.random(D) < (0.1 if wide else 0.35) if in_E is None else in_E
+    split = block_problem(problem, np.flatnonzero(pair_penalty.complete_groups(in_E | (problem.c == 0.0))))
+    (e, m), blocks, C, Z = (len(split.free), len(split.penalized)), [], None, None
     if problem.basis is None and kind != "blocks":
-        guess = rng.standard_normal((len(E), len(E))) * (problem.c[E].mean() if len(E) else 0.0) ** 2
-        C = split.project_inner(guess * rng.uniform(0.0, 1.2))
+        guess = rng.standard_normal((e, e)) * (split.inner.c.mean() if e else 0.0) ** 2 * rng.uniform(0.0, 1.2)
+        C = split.project_inner(split.inner.X.weighted_gram(u) - split.inner.summed_A if wide else guess)
     if kind == "blocks":
         labels = rng.integers(0, max(2, m // 2), m)
-        for label in np.unique(labels):
-            place = np.flatnonzero(labels == label)
+        for place in (np.flatnonzero(labels == label) for label in np.unique(labels)):
             if len(place) > 1:
                 inside = rng.standard_normal((len(place), len(place))) * 0.3 * split.c[place].mean() ** 2
                 blocks.append((place, split.pair_penalty_of(place).project_safe(inside + inside.T)))
-    if kind in ("blocks", "working set", "groups") and seed % 2 and m:
+    if kind in ("blocks", "working set", "groups") and seed % 2 and m and not wide:
         Z = rng.standard_normal((m, 2)) * 0.2 * rng.uniform(0.1, 1.0) * (rng.random(m) < 0.7)[:, None]
     return ProofInstance(kind, X, weights, constraints, split, unit_problem(points, nu, penalty), u, C, blocks, Z)
 

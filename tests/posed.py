@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from diffrac_cvx.certificates import values
 from diffrac_cvx.points.dense import array_points, weighted_points
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.points import Points
@@ -21,6 +22,11 @@ def linked_points(X, constraints=None):
 def direction_problem(X, nu, penalty, weights=None):
     """Return problem (15) of centred points, an array or not; those of an array may have shares."""
     return problems.direction_problem(centered_points(X, weights), nu, penalty)
+
+
+def proved_value(X, nu, penalty, G, weights=None):
+    """Return a number that the objective at a V does not exceed."""
+    return values.certified_value(centered_points(X, weights), nu, penalty, G)
 
 
 def drop_beside_the_largest(X, a):

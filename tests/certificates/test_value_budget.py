@@ -7,6 +7,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse
 from instances import COARSE, centered_normal
+from posed import proved_value
 from rationals import badly_centered_column, centered, fractions, is_semidefinite, opposite_columns, size
 
 import diffrac_cvx as dc
@@ -42,11 +43,6 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from experiments.stress.exact import direction_value
 
 NONE = dc.Penalty()
-
-
-def proved_value(X, nu, penalty, G):
-    """Return a number that the objective at a V does not exceed."""
-    return values.certified_value(array_points(X), nu, penalty, G)
 
 
 def rounded_factor(G, offset, n):
@@ -121,7 +117,7 @@ def test_a_value_is_raised_by_what_each_of_its_sums_may_change(coarse, nu, penal
     least = rows + 2.0 * sum_error(n) * gain + sum_error(n + d + r) * ((fine - 1.0) + 2.0 * gain)
     assert least <= raised <= 1.6 * least
     if nu == 1.0:
-        rowwise = values.certified_value(as_rows(X, warn=False), nu, penalty, G) - fine
+        rowwise = proved_value(as_rows(X, warn=False), nu, penalty, G) - fine
         assert 0.5 * least <= rowwise <= 2.0 * least
 
 

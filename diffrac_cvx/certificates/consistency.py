@@ -21,7 +21,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 POWER_ITERATIONS = 20  # for the leading eigenvector of Y
-LSMR_STEPS = 30  # at most, and at least three
+LSMR_STEPS, LSMR_TOL = 30, 1e-4  # at most, and at least three; the objective has the square of the tolerance
 MAX_ENTRIES_READ = 1.2e8  # of X that LSMR reads: about a second in total
 REWEIGHTING_STEPS = 4  # of iteratively reweighted least squares for the l1 term
 
@@ -123,5 +123,6 @@ class RoundingBound:
                 rmatvec=lambda y, w=units, r=ridge: w * (X.rmatvec(y.ravel()[:n]) * n**0.5 + r * y.ravel()[n:]),
                 dtype=np.float64,
             )
-            v = units * scipy.sparse.linalg.lsmr(system, np.append(target, np.zeros(d)), maxiter=steps)[0]
+            right, limits = np.append(target, np.zeros(d)), {"atol": LSMR_TOL, "btol": LSMR_TOL, "maxiter": steps}
+            v = units * scipy.sparse.linalg.lsmr(system, right, **limits)[0]
         return np.asarray(v)

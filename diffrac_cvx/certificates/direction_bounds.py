@@ -100,8 +100,16 @@ class Blocks:
         self.problem, self.labels, self.largest = problem, labels, max(len(group) for group in groups)
         self.members = [group for group in groups if len(group) > 1]
         self.singles = np.flatnonzero(np.bincount(labels)[labels] == 1)
-        self.data = [problem.data_of(block) for block in self.members]
-        self.right = [problem.right_of(block, data) for block, data in zip(self.members, self.data, strict=True)]
+        self.data = [problem.X.columns(block).hstack(problem.F) for block in self.members]
+        self.right: list[Array] = []  # A + Diag(c)^2
+        for block, data in zip(self.members, self.data, strict=True):
+            rows, s = data, len(block)
+            if problem.Y is not problem.X:
+                rows = problem.Y.columns(block).hstack(problem.whitened_rows[-len(problem.problem.Y) :])
+            right = np.asarray(rows.gram(np.ones(len(rows))) / len(rows))
+            right[:s, :s] += np.diag(problem.a[block] ** 2 + problem.c[block] ** 2)
+            right[s:, s:] = np.eye(len(right) - s)
+            self.right.append(right)
 
     # The dual
 
@@ -203,24 +211,15 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
             verdict = Verdict(None, members, pairs)
         if not violated:
             return verdict._replace(lower=bound_at(t, problem.problem.mean_inverse(u)))
-        t = larger_t(problem, u, t, violated, 1.4**attempt)
+        # The least eigenvalue of S is a concave function of t: Newton's steps, 1.1 times as long, end before its root,
+        # so that later ones are stretched.
+        steps = [0.0]
+        for members, values, directions in violated:
+            value = float(values[0])
+            M = float(np.mean(u * (problem.X.columns(members) @ directions[:, 0]) ** 2))
+            steps.append(1.1 * 1.4**attempt * abs(value) * t / max(M + value, abs(value), 1e-300))
+        t += max(steps)
     return verdict
-
-
-def larger_t(
-    problem: BlockProblem, u: Array, t: float, violated: list[tuple[IntegerArray, Array, Array]], stretch: float = 1.0
-) -> float:
-    """Return a larger t at which the bound may hold, by a Newton step, 1.1 times as long, on each violated block.
-
-    The least eigenvalue of S is a concave function of t: Newton's steps end before its root, so later ones have to be
-    stretched.
-    """
-    largest = t
-    for members, values, directions in violated:
-        value = float(values[0])
-        M = float(np.mean(u * (problem.X.columns(members) @ directions[:, 0]) ** 2))
-        largest = max(largest, t + 1.1 * stretch * abs(value) * t / max(M + value, abs(value), 1e-300))
-    return largest
 
 
 # Problem (21), and streamed rows

@@ -96,7 +96,8 @@ class RoundingBound:
     def objective(self, y: Array) -> float:
         """Return an upper bound on the objective of labels, at a nearly optimal direction."""
         weights = weights_of(self.penalty, self.X.shape[1])
-        v, nearest = self.fit_direction(y - self.X.mean_of(y), weights), weights.nearest_direction
+        v = self.fit_direction(y - self.X.mean_of(y), weights)
+        nearest = weights.nearest_direction
         return min(
             certified_labels_value(self.X, sign * y, nearest(sign * v), self.nu, weights)
             for sign in ((1.0,) if weights.is_even else (1.0, -1.0))
@@ -107,22 +108,29 @@ class RoundingBound:
 
         The l1 term is the minimum of sum c_i^2 v_i^2 / e_i over e >= 0 with sum 1, at e_i proportional to c_i |v_i|.
         """
-        (n, d), a, c = self.X.shape, weights.a, weights.c
-        sizes = 1.0 / inverse_or_one(np.sqrt(self.X.mean_squares() + a**2 + c**2))
-        start = np.abs(self.X.rmatvec(target)) / sizes**2
-        X, target = self.X.weighted_rows(), self.X.times_root_counts(target) * n**-0.5
-        v = start if start.any() else np.ones(d)
-        steps = max(3, min(LSMR_STEPS, int(MAX_ENTRIES_READ / (n * d))))
+        a, c = weights.a, weights.c
+        scale = inverse_or_one(np.sqrt(self.X.mean_squares() + a**2 + c**2))
+        start = np.abs(self.X.rmatvec(target)) * scale**2
+        v = start if start.any() else np.ones(len(start))
         for _ in range(REWEIGHTING_STEPS if c.any() else 1):
             e = c * weights.group_norms(v)
-            ridge = np.sqrt(a**2 + c**2 / np.maximum(e / max(float(e.sum()), 1e-300), 1e-12))
-            units = inverse_or_one(np.sqrt(sizes**2 + ridge**2))
-            system = scipy.sparse.linalg.LinearOperator(
-                (n + d, d),
-                matvec=lambda v, w=units, r=ridge: np.append((X @ (w * v.ravel())) * n**-0.5, r * w * v.ravel()),
-                rmatvec=lambda y, w=units, r=ridge: w * (X.rmatvec(y.ravel()[:n]) * n**0.5 + r * y.ravel()[n:]),
-                dtype=np.float64,
-            )
-            right, limits = np.append(target, np.zeros(d)), {"atol": LSMR_TOL, "btol": LSMR_TOL, "maxiter": steps}
-            v = units * scipy.sparse.linalg.lsmr(system, right, **limits)[0]
-        return np.asarray(v)
+            e = np.maximum(e / max(float(e.sum()), 1e-300), 1e-12)
+            v = self.solve_least_squares(target, scale, np.sqrt(a**2 + c**2 / e))
+        return v
+
+    def solve_least_squares(self, target: Array, scale: Array, ridge: Array) -> Array:
+        """Return nearly the minimiser v of |target - X v|^2/n + sum ridge_i^2 v_i^2, computed in unit columns."""
+        n, d = self.X.shape
+        units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
+        X, target = self.X.weighted_rows(), self.X.times_root_counts(target) * n**-0.5
+        system = scipy.sparse.linalg.LinearOperator(
+            (n + d, d),
+            matvec=lambda v: np.append((X @ (units * v.ravel())) * n**-0.5, ridge * units * v.ravel()),
+            rmatvec=lambda y: units * (X.rmatvec(y.ravel()[:n]) * n**0.5 + ridge * y.ravel()[n:]),
+            dtype=np.float64,
+        )
+        steps = max(3, min(LSMR_STEPS, int(MAX_ENTRIES_READ / (n * d))))
+        found = scipy.sparse.linalg.lsmr(
+            system, np.append(target, np.zeros(d)), atol=LSMR_TOL, btol=LSMR_TOL, maxiter=steps
+        )[0]
+        return np.asarray(found * units)

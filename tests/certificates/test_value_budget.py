@@ -45,17 +45,11 @@ from experiments.stress.exact import direction_value
 NONE = dc.Penalty()
 
 
-def rounded_factor(G, offset, n):
-    """A factor whose columns are in units of one."""
-    norm = float(np.linalg.norm(G) + np.linalg.norm(offset))
-    return RoundedFactor(G, offset, np.ones(len(G)), norm, n)
-
-
 # The objective at a V
 
 
 def test_the_sum_of_the_roots_counts_a_centering_in_the_worst_order():
-    n, factor = 3000, rounded_factor(np.array([[1.0], [0.0]]), np.zeros(1), 3000)
+    n, factor = 3000, RoundedFactor(np.array([[1.0], [0.0]]), np.zeros(1), np.ones(2), 1.0, 3000)
     table = opposite_columns(n)
     X, x = as_data(table), centered(table)[:, 0]
     gain, energy = add_tuples(*(block_sum_bounds(factor, rows, np.ones(len(rows))) for rows in (X[:2000], X[2000:])))

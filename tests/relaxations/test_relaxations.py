@@ -109,14 +109,6 @@ def test_a_path_of_parameters_gives_the_values_of_rebuilt_problems(noisy, build)
         assert along.V.shape == again.V.shape
 
 
-def test_the_relaxation_of_the_correlation_is_trivial_whatever_the_data():
-    n = 20
-    result = dc.solve(dc.correlation(np.random.default_rng(n).standard_normal((n, 3))), "CLARABEL", tol=1e-2)
-    assert result.lower == -n
-    assert result.value == pytest.approx(-n, rel=1e-3)  # the infimum is not attained: M grows without bound
-    assert np.min(result.F @ result.F.T) > 0.9  # Y tends to 11'
-
-
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @each_builder
 def test_the_cvxpy_problem_can_be_solved_without_the_package(noisy, build):

@@ -141,7 +141,10 @@ def test_the_direct_relaxation_is_one_convex_problem_whose_value_is_that_of_perf
     np.testing.assert_allclose(np.diag(M), 1 + ones @ M @ ones / 100, atol=1e-9)
     ratio = np.trace(Y @ H) / np.trace(oracles.centering(10) @ Y)
     assert np.trace(M @ H) / 10 == pytest.approx(ratio, rel=1e-9)
-    assert dc.solve(dc.correlation(X), "CLARABEL").value == pytest.approx(-10.0, rel=1e-3)  # not attained
+    result = dc.solve(dc.correlation(X), "CLARABEL", tol=1e-2)
+    assert result.lower == -10.0
+    assert result.value == pytest.approx(-10.0, rel=1e-3)  # the infimum is not attained: M grows without bound
+    assert np.min(result.F @ result.F.T) > 0.9  # Y tends to 11'
 
 
 def test_beyond_nu_one_nothing_changes_if_and_only_if_the_solution_at_one_is_balanced():

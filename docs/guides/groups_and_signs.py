@@ -64,12 +64,14 @@ print("groups in use:", model.groups_used_)
 #
 # Along a path
 # ------------
-# `lambda_path` takes groups or signs too. The plot has a line for each group, its norm :math:`\|v_g\|_2`: the planted group
+# `lambda_path` takes a penalty with groups or signs too, whose ``lam`` it multiplies by lambda. The plot has a line for each group, its norm :math:`\|v_g\|_2`: the planted group
 # remains.
 
-path = dc.paths.lambda_path(
-    X, np.geomspace(0.02, 1.0, 10), ridge=0.3, groups=groups, group_weights="size", tol=1e-3
-)
+members = {
+    name: [X.columns.get_loc(column) for column in columns] for name, columns in groups.items()
+}
+unit = dc.Penalty(lam=[len(columns) for columns in members.values()], ridge=0.3, groups=members)
+path = dc.paths.lambda_path(X, np.geomspace(0.02, 1.0, 10), unit, tol=1e-3)
 PathDisplay(path).plot(labeled=3)
 
 # %%

@@ -1,7 +1,6 @@
 """Feature groups and sign constraints in paths, plots and comparisons of methods."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
@@ -23,8 +22,8 @@ def X():
 
 @pytest.fixture(scope="module")
 def path(X):
-    options = {"groups": GROUPS, "group_weights": "size", "ridge": 0.3}
-    return dc.paths.lambda_path(X, [0.0, 0.02, 0.1, 0.5], **options)
+    unit = dc.Penalty(lam=[2.0, 3.0, 1.0], ridge=0.3, groups=GROUPS)
+    return dc.paths.lambda_path(X, [0.0, 0.02, 0.1, 0.5], unit)
 
 
 def test_a_path_of_groups_solves_the_penalty_with_groups_at_each_lambda_and_leaves_them_whole(X, path):
@@ -37,19 +36,6 @@ def test_a_path_of_groups_solves_the_penalty_with_groups_at_each_lambda_and_leav
     assert np.all(np.diff((path.group_norms > 1e-3).sum(axis=1)) <= 0)
     assert path.group_norms[-1, 0] > 0.1
     assert path.group_norms[-1, 1] < 0.1 * path.group_norms[0, 1]
-
-
-def test_names_of_a_data_frame_serve_along_a_path(X, path):
-    frame = pd.DataFrame(X, columns=[*"abcdef"])
-    groups = {"one": ["a", "b"], "two": ["c", "d", "e"], "three": ["f"]}
-    options = {"groups": groups, "group_weights": "size", "ridge": 0.3}
-    named = dc.paths.lambda_path(frame, [0.1], **options)
-    assert named.groups == path.groups
-    assert max(named.lower[0], path.lower[2]) <= min(named.upper[0], path.upper[2])
-    with pytest.raises(dc.ParameterError, match="nonnegative names 'g', which is not a column"):
-        dc.paths.lambda_path(frame, [0.1], nonnegative=["g"])
-    with pytest.raises(dc.ParameterError, match="column 5 is in no group"):
-        dc.paths.lambda_path(X, [0.1], groups=[[0, 1], [2, 3, 4]])
 
 
 def test_a_path_of_nu_keeps_the_groups_of_its_penalty(X):

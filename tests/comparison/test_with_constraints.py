@@ -82,7 +82,7 @@ def test_paths_are_those_of_single_solves_with_constraints(name, constraints):
     if name == "nu":
         found = dc.paths.nu_path(X, grid, dc.Penalty(ridge=0.1), **given)
     else:
-        found = dc.paths.lambda_path(X, grid, ridge=0.1, **given)
+        found = dc.paths.lambda_path(X, grid, dc.Penalty(lam=1.0, ridge=0.1), **given)
     for parameter, lower, upper in zip(grid, found.lower, found.upper, strict=True):
         one = dc.low_rank(X, ridge=0.1, constraints=constraints, **{name: parameter})
         assert max(lower, one.lower) <= min(upper, one.upper)

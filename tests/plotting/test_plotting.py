@@ -311,7 +311,7 @@ def test_the_largest_coefficients_are_named_at_their_ends_in_their_colors(path):
 
 
 def test_a_path_with_groups_draws_the_norms_of_their_coefficients(planted, path):
-    grouped = paths.lambda_path(planted.X, [0.1, 0.3], groups=[0, 0, 1, 1, 2])
+    grouped = paths.lambda_path(planted.X, [0.1, 0.3], dc.Penalty(lam=1.0, groups=[0, 0, 1, 1, 2]))
     found = plotting.PathDisplay(grouped, NAMES).plot()
     assert list(found.lines_) == ["groups", "value"]
     np.testing.assert_array_equal([line.get_ydata() for line in found.lines_["groups"]], grouped.group_norms.T)

@@ -126,7 +126,7 @@ LIMITED_CALLS = {
     "labels": lambda X, p: dc.MultiLabelDiffrac(n_labels=2, a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT).fit(X),
     "choice": lambda X, _: dc.DiffracClusteringCV(time_limit=LIMIT, n_resamples=2).fit(X),
     "path of nu": lambda X, p: paths.nu_path(X, [0.5, 1.0], p, tol=1e-12, time_limit=LIMIT),
-    "path of lambda": lambda X, _: paths.lambda_path(X, [0.1, 0.01], ridge=0.3, tol=1e-12, time_limit=LIMIT),
+    "path of lambda": lambda X, _: paths.lambda_path(X, [0.1, 0.01], tol=1e-12, time_limit=LIMIT),
     "comparison": lambda X, p: dc.compare(X, methods=["low_rank", "fista"], penalty=p, tol=1e-12, time_limit=LIMIT),
 }
 CLUSTERINGS = ({}, {"n_clusters": 3})

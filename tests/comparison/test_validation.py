@@ -167,12 +167,12 @@ def test_the_tolerance_is_that_of_the_solver_unless_given():
 def test_an_instance_can_be_solved_again_and_others_follow_from_another_seed():
     found = dc.validate(dc.low_rank, 3, rng=5)
     for i, row in enumerate(found.rows):
-        X, nu, penalty = found.instance(i)
+        X, nu, penalty = found.instances[i]
         assert X.shape == (row["n"], row["d"])
         result = dc.low_rank(X, nu, penalty)
         assert result.lower <= row["reference_upper"]
         assert row["reference_lower"] <= result.upper
-    assert not np.array_equal(found.instance(0).X, dc.validate(dc.low_rank, 1, rng=6).instance(0).X)
+    assert not np.array_equal(found.instances[0].X, dc.validate(dc.low_rank, 1, rng=6).instances[0].X)
 
 
 def test_more_instances_than_kinds_repeat_them_with_new_data(monkeypatch):
@@ -180,7 +180,7 @@ def test_more_instances_than_kinds_repeat_them_with_new_data(monkeypatch):
     monkeypatch.setattr(validation, "all_designs", lambda: designs)
     found = dc.validate(dc.low_rank, 2)
     assert len(found) == 2
-    assert not np.array_equal(found.instance(0).X, found.instance(1).X)
+    assert not np.array_equal(found.instances[0].X, found.instances[1].X)
 
 
 def test_the_printed_table_has_a_line_for_each_instance_and_the_violations_below():

@@ -1,8 +1,8 @@
 """Model selection without labels: a grid of lam, ridge, nu and n_clusters, half-samples, and criteria."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.estimators.affine import optimality_gap
 from diffrac_cvx.machine.deadlines import Timer, time_limited
-from diffrac_cvx.metrics import eigenvalue_ratio
+from diffrac_cvx.metrics import adjusted_rand_score, eigenvalue_ratio
 from diffrac_cvx.points.checks import Array, all_positive_weights, centered_data
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import mean_of, renormalize_weights, scale_by_sqrt_weights
@@ -29,7 +29,6 @@ PartitionLabels = npt.NDArray[np.int64]
 POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
 MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
 SCORE_DECIMALS = 9  # scores that agree to these decimals are tied
-MAX_COUNT, N_HALVES = 8, 6  # largest number of clusters to choose from; half-samples to compare them
 N_INIT = 10  # of k-means, for more than two clusters
 REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
 SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
@@ -86,12 +85,6 @@ class HeldOutResult(NamedTuple):
     test_labels: PartitionLabels  # of the held-out half
 
 
-def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float]) -> list[GridSetting]:
-    """Return the grid in solution order: large weights first, neighbours similar, for warm starts."""
-    down = (sorted(set(values), reverse=True) for values in (nus, ridges, lams))
-    return [GridSetting(lam, ridge, nu) for nu, ridge, lam in product(*down)]
-
-
 def default_setting(settings: Sequence[GridSetting]) -> GridSetting:
     """Return the setting nearest to the default weights: largest nu, smallest lam, ridge near 0.3."""
     return min(settings, key=lambda one: (-one.nu, one.lam, abs(one.ridge - REFERENCE_RIDGE)))
@@ -110,9 +103,7 @@ def solve_setting(
     return low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit, rtol=rtol)
 
 
-def round_to_partition(
-    X: Any, setting: GridSetting, result: Result, n_clusters: int = 2, seed: int = 0
-) -> AffinePartition:
+def round_to_partition(X: Any, setting: GridSetting, result: Result, n_clusters: int, seed: int) -> AffinePartition:
     """Round a solution and fit affine functions to the labels, as `DiffracClustering` does."""
     weights = weights_of(setting.penalty, X.shape[1])
     if n_clusters > 2:
@@ -131,8 +122,8 @@ def follow_path(
     *,
     tol: float,
     timer: Timer,
-    counts: Sequence[int] = (2,),
-    seed: int = 0,
+    counts: Sequence[int],
+    seed: int,
 ) -> list[AffinePartition]:
     """Cluster all points at each setting and number of clusters, each setting warm-started from its predecessor.
 
@@ -206,7 +197,7 @@ def evaluate_half(
     *,
     tol: float,
     timer: Timer,
-    seed: int = 0,
+    seed: int,
 ) -> list[HeldOutResult]:
     """Cluster a half-sample at each setting and predict the others; fewer results if the time is over."""
     (points, mean), held_out_weights = subset_of(X, half[0]), renormalize_weights(X.weights, half[1])
@@ -227,7 +218,7 @@ def evaluate_half(
         predicted = partition.label(held_out)
         found.append(
             HeldOutResult(
-                float(pairwise_adjusted_rand(np.stack([predicted, whole.label(others)]), held_out_weights)[0, 1]),
+                agreement(predicted, whole.label(others)),
                 explained_variance(held_out @ partition.functions.coef.T, predicted, held_out_weights),
                 np.any(partition.functions.coef, axis=0),
                 partition.label(points),
@@ -237,27 +228,9 @@ def evaluate_half(
     return found
 
 
-def pairwise_adjusted_rand(labels: Array | PartitionLabels, weights: Array | None = None) -> Array:
-    r"""Return the adjusted Rand index of each pair of partitions, 0 if one of the pair is a single cluster.
-
-    It is the number of pairs of points that share a cluster in both, minus its mean under random labels of the same
-    sizes, divided by its value for equal partitions.  With sample weights, pairs are drawn in proportion to the
-    weights, with replacement, so that only their ratios matter.  Labels are (m, n); the result is (m, m), 1 for equal
-    partitions and about 0 for independent ones.
-    """
-    m, n = labels.shape
-    values = np.unique(labels)
-    inside = (labels[:, None, :] == values[:, None]).astype(float).reshape(m * len(values), n)
-    weighted, total = (inside, float(n)) if weights is None else (inside * weights, 1.0)
-    cells = (weighted @ inside.T).reshape(m, len(values), m, len(values))
-    sizes = weighted.sum(axis=1).reshape(m, len(values))
-    pairs: Callable[[Any], Any] = (lambda count: count * (count - 1.0) / 2.0) if weights is None else np.square
-    together, within = pairs(cells).sum(axis=(1, 3)), pairs(sizes).sum(axis=1)
-    expected = np.outer(within, within) / pairs(total)
-    denominator = (within[:, None] + within[None, :]) / 2 - expected
-    single = np.asarray((sizes > 0.0).sum(axis=1) <= 1)
-    usable = (denominator > 0.0) & ~single[:, None] & ~single[None, :]
-    return np.where(usable, (together - expected) / np.where(usable, denominator, 1.0), 0.0)
+def agreement(labels: PartitionLabels, other: PartitionLabels) -> float:
+    """Return the adjusted Rand index of two partitions, 0 if one of them is a single cluster."""
+    return adjusted_rand_score(labels, other) if np.ptp(labels) and np.ptp(other) else 0.0
 
 
 def prediction_strength(labels: PartitionLabels, predicted: PartitionLabels, n_clusters: int) -> float:
@@ -312,7 +285,7 @@ def tabulate(
         "param_n_clusters": counts,
         "params": [{**one, "n_clusters": int(k)} if several else one for one, k in zip(weights, counts, strict=True)],
         **summarize_halves(partitions, halves),
-        "consensus": mean_agreement(labels, usable, X.weights),
+        "consensus": np.array(mean_agreement(labels, usable)),
         "eigenvalue_ratio": -np.array(ratios),
         "label_gap": -np.array(gaps),
         "cost": lower + gaps,
@@ -393,12 +366,13 @@ def summarize_halves(
     }
 
 
-def mean_agreement(labels: PartitionLabels, usable: npt.NDArray[np.bool_], point_weights: Array | None = None) -> Array:
-    """Return the mean adjusted Rand index of each partition with the other usable ones."""
-    weights = np.tile(usable if usable.any() else ~usable, (len(labels), 1)) * (1.0 - np.eye(len(labels)))
-    total = weights.sum(axis=1)
-    means = (pairwise_adjusted_rand(labels, point_weights) * weights).sum(axis=1) / np.maximum(total, 1.0)
-    return np.asarray(np.where(total > 0.0, means, 1.0))
+def mean_agreement(labels: PartitionLabels, usable: npt.NDArray[np.bool_]) -> list[float]:
+    """Return the mean adjusted Rand index of each partition with the other usable ones, 1 if there are none."""
+    indices = np.eye(len(labels))
+    for i, j in combinations(range(len(labels)), 2):
+        indices[i, j] = indices[j, i] = agreement(labels[i], labels[j])
+    others = np.tile(usable if usable.any() else ~usable, (len(labels), 1)) & ~np.eye(len(labels), dtype=bool)
+    return [float(row[mask].mean()) if mask.any() else 1.0 for row, mask in zip(indices, others, strict=True)]
 
 
 def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.NDArray[np.int64]:
@@ -407,13 +381,29 @@ def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.N
     return np.argsort(np.lexsort((*keys, ~usable))) + 1
 
 
-def choose_count(X: Points, setting: GridSetting, *, tol: float, timer: Timer, seed: int) -> int:
-    """Return the number of clusters, from 2 to 8, by the rule of `rank_by_n_clusters`."""
+def compare_settings(
+    X: Points,
+    settings: Sequence[GridSetting],
+    counts: Sequence[int],
+    *,
+    criterion: str,
+    n_resamples: int,
+    tol: float,
+    timer: Timer,
+    seed: int,
+    X_all: Array | None = None,
+) -> tuple[list[AffinePartition], dict[str, Any]]:
+    """Return the partition of each setting and number of clusters, and their table; fewer if the time is over.
+
+    The table has the labels of all points, given as an array, or else of those compared.
+    """
     rng = np.random.default_rng(seed)
-    points, _ = subsample_points(X, rng)
-    counts = tuple(range(2, min(MAX_COUNT, len(points) // 2) + 1))
-    options: dict[str, Any] = {"tol": tol, "timer": timer, "seed": seed}
-    found = follow_path(points, [setting], counts=counts, **options)
-    halves = [evaluate_half(points, half, found, **options) for half in draw_half_samples(len(points), N_HALVES, rng)]
-    table = tabulate(points, found, halves, "gain")
-    return int(table["param_n_clusters"][np.argmin(table["rank_score"])])
+    points, center = subsample_points(X, rng)
+    limits: dict[str, Any] = {"tol": tol, "timer": timer, "seed": seed}
+    found = follow_path(points, settings, counts=counts, **limits)
+    halves = [evaluate_half(points, half, found, **limits) for half in draw_half_samples(len(points), n_resamples, rng)]
+    with time_limited(timer.deadline):
+        table = tabulate(points, found, halves, criterion)
+    if X_all is not None and len(points) < len(X_all):
+        table["labels"] = np.stack([partition.label(X_all - center) for partition in found])
+    return found, table

@@ -19,7 +19,7 @@ from diffrac_cvx.estimators.affine import (
     require_flag,
     require_one_direction,
 )
-from diffrac_cvx.estimators.choice import GridSetting, choose_count
+from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.metrics import adjusted_rand_score
@@ -47,7 +47,7 @@ MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
 STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 AUTO = "auto"
-MIN_AUTO_POINTS = 6  # of n_clusters="auto"
+MIN_AUTO_POINTS, MAX_AUTO_CLUSTERS, N_HALVES = 6, 8, 6  # of n_clusters="auto"
 AUTO_TIME_FRACTION = 0.7  # of the time limit
 KMEANS_N_INIT = 10  # for more than two clusters
 
@@ -73,8 +73,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     ----------
     nu : float
         Weight of the imbalance of the clusters, in [0, 1], by default 1.
-    a, c : float or (d,) array, optional
-        Square roots of ``ridge`` and ``lam``, as in the paper; if given, they replace these.
     lam : float or (d,) array
         Weight of the squared l1 norm, the paper's lambda: larger values select fewer features; 0 (default) disables
         selection.  On standardised real tables at most about half of the coefficients exceed a thousandth of the
@@ -180,8 +178,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self,
         *,
         nu: float = 1.0,
-        a: float | Array | None = None,
-        c: float | Array | None = None,
         lam: float | Array = 0.0,
         ridge: float | Array = 0.3,
         groups: GroupsLike | FeatureGroups | None = None,
@@ -198,7 +194,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         prove: bool = False,
         callback: Callable[[Progress], object] | None = None,
     ) -> None:
-        self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
+        self.nu, self.lam, self.ridge = nu, lam, ridge
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
         self.n_clusters, self.test_structure, self.prove = n_clusters, test_structure, prove
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
@@ -314,10 +310,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         ridge: Any = penalty.ridge  # one for all columns, or one each
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
         timer = Timer(None if left is None else AUTO_TIME_FRACTION * left)
-        X = self._scale(given, weights, warn=False).X
+        X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)
+        options: dict[str, Any] = {"criterion": "gain", "n_resamples": N_HALVES, "seed": choose_seed(self.random_state)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
-            return choose_count(X, setting, tol=self.tol, timer=timer, seed=choose_seed(self.random_state))
+            table = compare_settings(X, [setting], counts, tol=self.tol, timer=timer, **options)[1]
+        return int(table["param_n_clusters"][np.argmin(table["rank_score"])])
 
     def _search_optimal(
         self, given: Any, data: ScaledTable, weights: PointWeights | None, constraints: Constraints | None

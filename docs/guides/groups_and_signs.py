@@ -145,6 +145,6 @@ for title, table, signs in (
 # Where to specify them
 # ---------------------
 # In `Penalty`, which all solvers, relaxations, certificates and `compare` accept; `DiffracClustering`, `DiffracClusteringCV`,
-# `DiffracClassifier` and, groups only, `MultiLabelDiffrac`; `lambda_path`; the program's ``--feature-groups`` and
+# `DiffracClassifier`; `lambda_path`; the program's ``--feature-groups`` and
 # ``--nonnegative``. The relaxations in the labels alone do not support them: they raise an error, and `compare` skips them with a note.
 # `structure_test` permutes the columns of a group together, so that its null data keep the dependence inside a group.

@@ -34,7 +34,6 @@ REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
 SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
 MIN_STABILITY = 0.8  # minimum agreement of predicted labels, and minimum prediction strength
 SINGLE_COLUMN_FRACTION = 0.9  # of the separation: from here on a single column determines the clusters
-WEIGHT_NAMES = ("lam", "ridge", "nu")
 UNIT_PENALTY = Penalty(lam=1.0)
 
 
@@ -270,7 +269,7 @@ def tabulate(
     settings, results = [one.setting for one in partitions], [one.result for one in partitions]
     counts, labels = np.array([one.n_clusters for one in partitions]), np.stack([one.label(X) for one in partitions])
     several = (counts != 2).any()
-    weights = [{name: getattr(setting, name) for name in WEIGHT_NAMES} for setting in settings]
+    weights = [{name: getattr(setting, name) for name in ("lam", "ridge", "nu")} for setting in settings]
     gaps, diagnostics = [], []
     for one, clusters in zip(partitions, labels, strict=True):
         known: dict[str, Any] = {"nu": one.setting.nu, "penalty": one.setting.penalty}
@@ -281,7 +280,7 @@ def tabulate(
     coef = [one.v for one in partitions]
     ratios = [eigenvalue_ratio(scale_by_sqrt_weights(result.F, X.weights)) for result in results]
     table: dict[str, Any] = {
-        **{f"param_{name}": np.array([one[name] for one in weights]) for name in WEIGHT_NAMES},
+        **{f"param_{name}": np.array([one[name] for one in weights]) for name in ("lam", "ridge", "nu")},
         "param_n_clusters": counts,
         "params": [{**one, "n_clusters": int(k)} if several else one for one, k in zip(weights, counts, strict=True)],
         **summarize_halves(partitions, halves),

@@ -26,7 +26,7 @@ from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.linear_algebra import inverse_or_one, scale_by_sqrt_weights
+from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.points.streamed import is_chunked
@@ -107,8 +107,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Columns whose coefficients are constrained to be >= 0: larger values indicate cluster 1.  For two clusters and
         without ``groups`` only.
     random_state : int, RandomState or None
-        Seed of k-means for more than two clusters; nothing else is random.  With None the seed depends on NumPy's
-        global random state, which is not changed.
+        Seed of k-means for more than two clusters; nothing else is random.
     test_structure : bool
         Test for group structure (`structure_test`, in at most half of the time limit) and for stability: with a
         tolerance ten times larger or, for more than two clusters, other random initialisations.
@@ -256,15 +255,21 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         else:
             K = positive_int(self.n_clusters, "n_clusters")
         self.n_clusters_ = K
-        require_applicable(chunklets, K)
+        if K != 2 and (chunklets.labeled >= 0 or np.any(chunklets.sign < 0.0)):
+            raise ParameterError(
+                f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters; use must_link and "
+                "groups"
+            )
         require_one_direction(self._penalty, K)
         if n < K:
             raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
         if self.prove and K != 2:
             raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
         weights = as_weights(sample_weight, n, min_positive=max(K, 2))
+        streamed = hasattr(table, "toarray") or (isinstance(table, np.memmap) and many_rows(*table.shape))
+        streamed = is_chunked(table) or (streamed and self.solver in ("low_rank", "fista"))
         plain = K == 2 and weights is None and not chunklets.max_size
-        given = table if plain and self._is_streamed(table) else table_array(table)
+        given = table if plain and streamed else table_array(table)
         problem: dict[str, Any] = {
             "sample_weight": None if weights is None else weights.of_all(), "constraints": constraints,
         }  # fmt: skip
@@ -278,8 +283,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         result = self._relax(data.X)
         self._store_bounds(result)
         self._store_functions(*self._find_functions(data.X, result, K), data)
-        if K > 2:
-            self.scaled_coef_ = scale_to_unit_scores(self.scaled_coef_, data.X)
+        if K > 2:  # centred, with scores of standard deviation 1
+            coef = self.scaled_coef_ - self.scaled_coef_.mean(axis=0)
+            scores = data.X.array() @ (coef * inverse_or_one(np.sqrt(data.X.mean_squares()))).T
+            deviations = np.sqrt(data.X.mean_of(scores**2))
+            self.scaled_coef_ = coef * inverse_or_one(deviations)[:, None]
         self.labels_ = constrained_labels(self._decide(table), chunklets, weights)
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
@@ -396,18 +404,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             v, intercept = 0.0 - v, -intercept
         return v, intercept
 
-    def _is_streamed(self, X: Any) -> bool:
-        """Return whether a table is streamed."""
-        large = isinstance(X, np.memmap) and many_rows(*X.shape)
-        return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("low_rank", "fista"))
-
-
-def scale_to_unit_scores(coef: Array, X: Points) -> Array:
-    """Return coefficients (K, d) per standard deviation, centred and rescaled to scores of standard deviation 1."""
-    coef = coef - coef.mean(axis=0)
-    scores = scale_by_sqrt_weights(X.array() @ (coef * inverse_or_one(np.sqrt(X.mean_squares()))).T, X.weights)
-    return np.asarray(coef * inverse_or_one(np.sqrt(np.mean(scores**2, axis=0)))[:, None])
-
 
 def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) -> tuple[Array, float, float]:
     r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
@@ -429,15 +425,6 @@ def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) ->
         intercept = -threshold(projections, X.weights)
     product = float(X.mean_of(labels * projections))
     return v, intercept, 1.0 - (1.0 - nu) * mean**2 - product
-
-
-def require_applicable(chunklets: Chunklets, n_clusters: int) -> None:
-    """Raise if the constraints are not available for this number of clusters."""
-    if n_clusters != 2 and (chunklets.labeled >= 0 or np.any(chunklets.sign < 0.0)):
-        raise ParameterError(
-            f"n_clusters = {n_clusters}: cannot_link and labels of constraints are about two clusters; use must_link "
-            "and groups"
-        )
 
 
 def constrained_labels(values: Array, chunklets: Chunklets, weights: PointWeights | None) -> npt.NDArray[np.int64]:

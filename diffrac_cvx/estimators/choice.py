@@ -63,11 +63,6 @@ class AffinePartition:
     functions: AffineScores  # one for two clusters, otherwise K
     result: Result
 
-    @property
-    def v(self) -> Array:
-        """The directions, (d,) for two clusters, otherwise (K, d)."""
-        return self.functions.coef if self.n_clusters > 2 else self.functions.coef[0]
-
     def label(self, X: Array | Points) -> PartitionLabels:
         """Return clusters 0, 1, ... of points, (n,)."""
         values = self.functions.of(X)
@@ -277,7 +272,7 @@ def tabulate(
         found = find_diagnostics(X, clusters, one.result, n_clusters=max(one.n_clusters, 2), **known)
         diagnostics.append(tuple(diagnostic.code for diagnostic in found))
     usable, lower = np.array([not codes for codes in diagnostics]), np.array([result.lower for result in results])
-    coef = [one.v for one in partitions]
+    coef = [one.functions.coef if one.n_clusters > 2 else one.functions.coef[0] for one in partitions]
     ratios = [eigenvalue_ratio(scale_by_sqrt_weights(result.F, X.weights)) for result in results]
     table: dict[str, Any] = {
         **{f"param_{name}": np.array([one[name] for one in weights]) for name in ("lam", "ridge", "nu")},
@@ -339,7 +334,7 @@ def summarize_halves(
     partitions: Sequence[AffinePartition], halves: Sequence[Sequence[HeldOutResult]]
 ) -> dict[str, Array]:
     """Return the means over the half-samples of each setting, NaN if there are none."""
-    m, d = len(partitions), partitions[0].v.shape[-1]
+    m, d = len(partitions), partitions[0].functions.coef.shape[-1]
     means, strength = np.full((m, 2 + d), np.nan), np.full(m, np.nan)
     solved = [[half[j] for half in halves if j < len(half)] for j in range(m)]
     for j, found in enumerate(solved):

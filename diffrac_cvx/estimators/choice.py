@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.estimators.affine import optimality_gap
-from diffrac_cvx.machine.deadlines import Timer, time_limited
+from diffrac_cvx.machine.deadlines import is_late, seconds_left
 from diffrac_cvx.metrics import adjusted_rand_score, eigenvalue_ratio
 from diffrac_cvx.points.checks import Array, all_positive_weights, centered_data
 from diffrac_cvx.points.dense import weighted_points
@@ -89,12 +89,10 @@ def is_wide_and_sparse(X: Any, setting: GridSetting) -> bool:
     return bool(X.shape[1] > X.shape[0] and setting.lam > 0.0)
 
 
-def solve_setting(
-    X: Any, setting: GridSetting, *, start: Result | None, tol: float, time_limit: float | None
-) -> Result:
+def solve_setting(X: Any, setting: GridSetting, start: Result | None, tol: float) -> Result:
     """Solve the relaxation, which is the same for every number of clusters."""
-    rtol = WIDE_TABLE_RTOL if is_wide_and_sparse(X, setting) else 0.0
-    return low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit, rtol=rtol)
+    limits: dict[str, Any] = {"tol": tol, "rtol": WIDE_TABLE_RTOL if is_wide_and_sparse(X, setting) else 0.0}
+    return low_rank(X, setting.nu, setting.penalty, start=start, time_limit=seconds_left(), **limits)
 
 
 def round_to_partition(X: Any, setting: GridSetting, result: Result, n_clusters: int, seed: int) -> AffinePartition:
@@ -113,10 +111,9 @@ def round_to_partition(X: Any, setting: GridSetting, result: Result, n_clusters:
 def follow_path(
     X: Points,
     settings: Sequence[GridSetting],
+    counts: Sequence[int],
     *,
     tol: float,
-    timer: Timer,
-    counts: Sequence[int],
     seed: int,
 ) -> list[AffinePartition]:
     """Cluster all points at each setting and number of clusters, each setting warm-started from its predecessor.
@@ -126,14 +123,12 @@ def follow_path(
     found: list[AffinePartition] = []
     start = None
     for k, setting in enumerate(settings):
-        if found and timer.is_over:
+        if found and is_late():
             break
-        with time_limited(timer.deadline):
-            all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # a bad start for a few features
-            warm_start = None if all_used else start
-            result = solve_setting(X, setting, start=warm_start, tol=tol, time_limit=timer.time_left)
-            for count in counts if found or not timer.is_over else counts[:1]:
-                found.append(round_to_partition(X, setting, result, count, seed))
+        all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # a bad start for a few features
+        result = solve_setting(X, setting, None if all_used else start, tol)
+        for count in counts if found or not is_late() else counts[:1]:
+            found.append(round_to_partition(X, setting, result, count, seed))
         start = result if result.G is not None else start
     return found
 
@@ -190,7 +185,6 @@ def evaluate_half(
     partitions: Sequence[AffinePartition],
     *,
     tol: float,
-    timer: Timer,
     seed: int,
 ) -> list[HeldOutResult]:
     """Cluster a half-sample at each setting and predict the others; fewer results if the time is over."""
@@ -200,15 +194,14 @@ def evaluate_half(
     found: list[HeldOutResult] = []
     result = None
     for k, whole in enumerate(partitions):
-        if timer.is_over:
+        if is_late():
             break
         setting = whole.setting
-        with time_limited(timer.deadline):
-            if result is None or setting != partitions[k - 1].setting:
-                # the half-sample may select other features
-                warm_start = None if is_wide_and_sparse(points, setting) else whole.result
-                result = solve_setting(points, setting, start=warm_start, tol=tol, time_limit=timer.time_left)
-            partition = round_to_partition(points, setting, result, whole.n_clusters, seed)
+        if result is None or setting != partitions[k - 1].setting:
+            # the half-sample may select other features
+            warm_start = None if is_wide_and_sparse(points, setting) else whole.result
+            result = solve_setting(points, setting, warm_start, tol)
+        partition = round_to_partition(points, setting, result, whole.n_clusters, seed)
         predicted = partition.label(held_out)
         found.append(
             HeldOutResult(
@@ -383,7 +376,6 @@ def compare_settings(
     criterion: str,
     n_resamples: int,
     tol: float,
-    timer: Timer,
     seed: int,
     X_all: Array | None = None,
 ) -> tuple[list[AffinePartition], dict[str, Any]]:
@@ -393,11 +385,10 @@ def compare_settings(
     """
     rng = np.random.default_rng(seed)
     points, center = subsample_points(X, rng)
-    limits: dict[str, Any] = {"tol": tol, "timer": timer, "seed": seed}
-    found = follow_path(points, settings, counts=counts, **limits)
-    halves = [evaluate_half(points, half, found, **limits) for half in draw_half_samples(len(points), n_resamples, rng)]
-    with time_limited(timer.deadline):
-        table = tabulate(points, found, halves, criterion)
+    found, halves = follow_path(points, settings, counts, tol=tol, seed=seed), []
+    for half in draw_half_samples(len(points), n_resamples, rng):
+        halves.append(evaluate_half(points, half, found, tol=tol, seed=seed))
+    table = tabulate(points, found, halves, criterion)
     if X_all is not None and len(points) < len(X_all):
         table["labels"] = np.stack([partition.label(X_all - center) for partition in found])
     return found, table

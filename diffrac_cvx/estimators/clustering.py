@@ -317,12 +317,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'; remove it")
         ridge: Any = penalty.ridge  # one for all columns, or one each
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
-        timer = Timer(None if left is None else AUTO_TIME_FRACTION * left)
+        limit = None if left is None else AUTO_TIME_FRACTION * left
         X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)
         options: dict[str, Any] = {"criterion": "gain", "n_resamples": N_HALVES, "seed": choose_seed(self.random_state)}
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), time_limited(deadline_after(limit)):
             warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
-            table = compare_settings(X, [setting], counts, tol=self.tol, timer=timer, **options)[1]
+            table = compare_settings(X, [setting], counts, tol=self.tol, **options)[1]
         return int(table["param_n_clusters"][np.argmin(table["rank_score"])])
 
     def _search_optimal(

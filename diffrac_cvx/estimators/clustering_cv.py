@@ -19,7 +19,7 @@ from diffrac_cvx.estimators.choice import (
     default_setting,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
-from diffrac_cvx.machine.deadlines import Timer
+from diffrac_cvx.machine.deadlines import Timer, deadline_after, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import as_weights, in_unit_interval, nonnegative, one_of, positive, positive_int
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
@@ -202,10 +202,10 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.n_settings_ = len(settings) * len(counts)
         options: dict[str, Any] = {"criterion": self.criterion, "tol": tol, "seed": seed}
         options["n_resamples"] = positive_int(self.n_resamples, "n_resamples")
-        options["timer"] = timer if limit is None else Timer((1.0 - REFIT_TIME_FRACTION) * limit)
         options["X_all"] = (given - data.mean) * data.inverse_scale
-        found, table = compare_settings(data.X, settings, counts, **options)
-        self.cv_results_ = table
+        with time_limited(deadline_after(None if limit is None else (1.0 - REFIT_TIME_FRACTION) * limit)):
+            found, self.cv_results_ = compare_settings(data.X, settings, counts, **options)
+        table = self.cv_results_
         i = self.best_index_ = int(np.argmin(table["rank_score"]))
         self.best_params_, self.best_score_ = dict(table["params"][i]), float(table["mean_score"][i])
         self.lam_, self.ridge_, self.nu_, _ = found[i].setting

@@ -5,7 +5,6 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
-from diffrac_cvx.plotting import PathDisplay
 from diffrac_cvx.points.linear_algebra import standardize_columns
 
 GROUPS = {"one": [0, 1], "two": [2, 3, 4], "three": [5]}
@@ -43,18 +42,6 @@ def test_a_path_of_nu_keeps_the_groups_of_its_penalty(X):
     assert dc.paths.nu_path(-X, [0.5, 1.0], penalty).groups is penalty.groups
     assert dc.paths.nu_path(-X, [1.0]).groups.are_single
     assert np.all(dc.paths.nu_path(-X, [0.5, 1.0], signs).directions[:, 1] > 0.0)
-
-
-def test_the_picture_of_a_path_of_groups_has_a_line_with_a_name_for_each(path):
-    pytest.importorskip("matplotlib")
-    display = PathDisplay(path, [*"abcdef"]).plot()
-    assert [*display.lines_] == ["groups", "value"]
-    assert len(display.lines_["groups"]) == 3
-    assert display.texts_[0].get_text() == "one (2 columns)"
-    np.testing.assert_allclose(display.lines_["groups"][0].get_ydata(), path.group_norms[:, 0])
-    assert len(PathDisplay(path).plot(panels="coefficients").lines_["coefficients"]) == 6
-    with pytest.raises(dc.ParameterError, match="the path has no groups"):
-        PathDisplay(dc.paths.lambda_path(np.eye(6)[:, :2], [0.1])).plot(panels="groups")
 
 
 ASKED = ("low_rank", "fista", "v_space/CLARABEL", "v_space_normalized/CLARABEL", "k-means", "penalized_nu/CLARABEL")

@@ -18,6 +18,7 @@ CONSTRAINTS = {
     "both": dc.Constraints(must_link=[(7, 8), (8, 0)], cannot_link=[(8, 9)], labels=KNOWN),
     "groups": dc.Constraints(groups=np.arange(60) // 5),
 }
+RELAXATIONS = (dc.v_space, dc.lifted, dc.penalized_nu, dc.v_space_normalized)
 each_constraints = pytest.mark.parametrize("constraints", CONSTRAINTS.values(), ids=CONSTRAINTS)
 
 
@@ -128,12 +129,9 @@ def test_labels_that_violate_constraints_are_refused_by_their_certificate():
         lambda constraints: dc.certify_labels(X, TRUTH, 0.0, constraints=constraints),
         lambda constraints: dc.certify_y(X, X, constraints=constraints),
         lambda constraints: dc.fista(X, constraints=constraints),
-        lambda constraints: dc.v_space(X, constraints=constraints),
-        lambda constraints: dc.lifted(X, constraints=constraints),
-        lambda constraints: dc.penalized_nu(X, constraints=constraints),
-        lambda constraints: dc.v_space_normalized(X, constraints=constraints),
+        *(lambda constraints, build=build: build(X, constraints=constraints) for build in RELAXATIONS),
     ],
-)  # fmt: skip
+)
 def test_constraints_that_do_not_fit_are_an_error_everywhere(call):
     with pytest.raises(dc.DataError, match="contains point 60"):
         call(dc.Constraints(must_link=[(0, 60)]))

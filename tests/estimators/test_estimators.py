@@ -8,7 +8,9 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -184,3 +186,23 @@ def test_labels_proved_optimal_cost_no_more_than_rounded_ones_and_have_a_certifi
     assert dc.check_certificate(X, proved.optimal_.certificate).bracket.gap <= 1.1e-4
     if "constraints" not in given:
         np.testing.assert_array_equal(proved.predict(X), proved.labels_)
+
+
+CURVED = {"rings": (make_circles, {"factor": 0.4}, 0.05), "moons": (make_moons, {}, 0.6)}
+
+
+@pytest.mark.parametrize("name", CURVED)
+def test_a_kernel_before_the_split_finds_groups_that_no_line_divides_and_all_its_components_have_its_bounds(name):
+    draw, shape, linear = CURVED[name]
+    (X, y), (new, groups) = (draw(400, noise=0.05, random_state=seed, **shape) for seed in (0, 100))
+    features = Nystroem(gamma=8.0, n_components=100, random_state=0)
+    model = make_pipeline(StandardScaler(), features, dc.DiffracClustering(standardize=False, ridge=0.1)).fit(X)
+    assert dc.metrics.adjusted_rand_score(y, dc.DiffracClustering().fit_predict(X)) < linear
+    assert dc.metrics.adjusted_rand_score(y, model[-1].labels_) > 0.95
+    assert dc.metrics.adjusted_rand_score(groups, model.predict(new)) > 0.95
+    Z = StandardScaler().fit_transform(X[:100])
+    whole = clone(model).set_params(standardscaler=None).fit(Z)[-1]
+    eigenvalues, vectors = np.linalg.eigh(np.exp(-8.0 * ((Z[:, None] - Z[None]) ** 2).sum(axis=2)))
+    root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+    alone = dc.low_rank(root - root.mean(axis=0), ridge=0.1, tol=1e-4)
+    assert max(alone.lower, whole.lower_bound_) <= min(alone.upper, whole.upper_bound_)

@@ -9,7 +9,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison.structure import permute_columns, structure_test
+from diffrac_cvx.comparison.structure import permute_columns
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.feature_groups import read_feature_groups
 
@@ -122,15 +122,6 @@ def test_the_choice_of_weights_keeps_groups(table):
         assert len(set(model.cv_results_["selection_frequencies"][0, columns])) == 1
 
 
-def test_a_classifier_takes_groups_too(table):
-    X, y = table
-    few = np.where(np.arange(len(y)) < 12, y, 0).astype(int)
-    options = {"lam": 0.1, "groups": GROUPS, "group_weights": "size"}
-    model = dc.DiffracClassifier(ridge=0.3, labeled_weight=0.0, unlabelled=0, **options).fit(X, few)
-    assert "one" in model.groups_used_
-    assert "three" not in model.groups_used_
-
-
 def test_tables_without_structure_keep_the_columns_of_a_group_together(table):
     X = table[0].to_numpy()
     groups = read_feature_groups(NUMBERS, 9)
@@ -139,5 +130,3 @@ def test_tables_without_structure_keep_the_columns_of_a_group_together(table):
         rows = {tuple(row) for row in X[:, columns].tolist()}
         assert {tuple(row) for row in drawn[:, columns].tolist()} == rows
     assert {tuple(row) for row in drawn[:, :4].tolist()} != {tuple(row) for row in X[:, :4].tolist()}
-    penalty = dc.Penalty(lam=0.02, ridge=0.3, groups=[0] * 3 + [1] * 6)
-    assert structure_test(X, penalty=penalty).scores.any()

@@ -113,13 +113,10 @@ def test_every_rendering_holds_every_method(case):
     comparison = case[2]
     for text in (str(comparison), comparison._repr_html_()):
         assert all(name in text for name in comparison.method_results)
-    table, agreement = comparison.table, comparison.agreement
-    assert table.index.tolist() == list(comparison.method_results)
-    assert table["gap"].dropna().min() >= -1e-9
-    assert table["value"].dtype == float
-    assert agreement.shape == (len(comparison.labels),) * 2
-    np.testing.assert_allclose(np.diag(agreement), 1.0)
-    np.testing.assert_allclose(agreement, agreement.T)
+    assert comparison.table.index.tolist() == list(comparison.method_results)
+    assert comparison.table["value"].dtype == float
+    np.testing.assert_allclose(np.diag(comparison.agreement), 1.0)
+    np.testing.assert_allclose(comparison.agreement, comparison.agreement.T)
 
 
 @pytest.mark.parametrize(

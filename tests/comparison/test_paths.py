@@ -1,7 +1,6 @@
 """Paths over nu and lambda."""
 
 import numpy as np
-import oracles
 import pytest
 
 import diffrac_cvx as dc
@@ -62,17 +61,6 @@ def test_values_along_a_path_are_those_of_cold_solves(planted, grid, path, at):
     for parameter, bracket in zip(found.parameter, entries(found), strict=True):
         assert bracket.gap <= TOL
         assert_meet(bracket, at(planted.X, parameter))
-
-
-def test_paths_hold_the_values_of_the_oracles(noisy):
-    along_nu = paths.nu_path(noisy, [0.3, 1.0], dc.Penalty(a=0.2))
-    along_lambda = paths.lambda_path(noisy, [0.1, 1.0], dc.Penalty.l1(1.0, 0.2), nu=0.6)
-    values = [oracles.solve_v(noisy, nu, 0.2)[0] for nu in (0.3, 1.0)]
-    values += [oracles.solve_v(noisy, 0.6, 0.2, lam**0.5)[0] for lam in (0.1, 1.0)]
-    brackets = [found for path in (along_nu, along_lambda) for found in entries(path)]
-    for value, found in zip(values, brackets, strict=True):
-        assert found.gap <= 1e-4
-        assert found.lower - oracles.TOL <= value <= found.upper + oracles.TOL
 
 
 def test_every_entry_of_a_path_is_that_of_the_known_solution():

@@ -98,17 +98,6 @@ def test_more_than_two_clusters_keep_together_what_belongs_together(iris, weight
     assert len({(int(a), int(b)) for a, b in zip(true.labels_, y, strict=True)}) == 3
 
 
-def test_values_of_linked_points_are_added_up_and_a_known_group_does_not_turn_the_others():
-    chunklets = dc.Constraints(
-        must_link=[(0, 1)], cannot_link=[(1, 2)], labels=[None, None, None, 1, -1, None]
-    ).chunklets_of(6)
-    values = np.array([3.0, -1.0, -1.0, -5.0, 5.0, -1.0])  # the known labels contradict the values
-    np.testing.assert_array_equal(chunklets.assign_labels(values), [1, 1, -1, 1, -1, -1])
-    np.testing.assert_array_equal(
-        chunklets.assign_labels(values, np.array([0.1, 9, 1, 1, 1, 1])), [-1, -1, 1, 1, -1, -1]
-    )
-
-
 def test_a_point_of_weight_zero_follows_what_it_is_linked_with(planted):
     far = np.argmax(np.abs(dc.DiffracClustering().fit(planted.X).decision_function(planted.X)))
     near = np.flatnonzero(planted.y != planted.y[far])[0]

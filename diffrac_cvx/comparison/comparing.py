@@ -85,13 +85,6 @@ class Comparison(TableReport):
         return {name: one.labels for name, one in self.method_results.items() if one.labels.size}
 
     @property
-    def agreement(self) -> Array:
-        """Agreement of the labels of each pair of methods, (y'z/n)^2, in the order of `labels`."""
-        partitions = list(self.labels.values())
-        pairs = [1.0 - metrics.clustering_error(y, z) for y in partitions for z in partitions]
-        return np.array(pairs).reshape(len(partitions), len(partitions))
-
-    @property
     def table(self) -> Any:
         """The rows as a pandas DataFrame indexed by method."""
         import pandas

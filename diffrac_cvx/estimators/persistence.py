@@ -47,8 +47,6 @@ class SavedModel:
     ----------
     model : str
         Class name of the estimator.
-    n_features_in : int
-        Number of features d.
     coef, intercept : (d,) array and float, or (K, d) array and (K,) array
         ``coef_`` and ``intercept_`` of the estimator, in the units of the features.
     classes : (K,) array or None
@@ -78,11 +76,6 @@ class SavedModel:
     diagnostics: tuple[str, ...] = ()
 
     @property
-    def n_features_in(self) -> int:
-        """Number of features."""
-        return int(self.coef.shape[-1])
-
-    @property
     def n_clusters(self) -> int:
         """Number of clusters or classes."""
         return 2 if self.coef.ndim == 1 else len(self.coef)
@@ -108,11 +101,9 @@ class SavedModel:
         in_parts = is_chunked(X) or hasattr(X, "toarray")
         table = table_array(X) if in_parts else as_table(X).astype(np.float64, copy=False)
         require_finite(table, "X")
-        if table.shape[1] != self.n_features_in:
-            raise DataError(
-                f"X has {table.shape[1]} features, but the model has {self.n_features_in}; pass the features of the "
-                "model"
-            )
+        n, d = table.shape[1], self.coef.shape[-1]
+        if n != d:
+            raise DataError(f"X has {n} features, but the model has {d}; pass the features of the model")
         return np.asarray(table @ np.transpose(self.coef) + self.intercept)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -42,9 +42,6 @@ class StoppedError(Exception):
 class OutOfTimeError(Exception):
     """The call exceeded its time limit."""
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"stopped after {seconds:g} s")
-
 
 class WorkerDiedError(Exception):
     """The process died during a call, for example out of memory."""
@@ -118,7 +115,7 @@ class Worker:
                     if now > kill_time:
                         raise StoppedError
                     if seconds is not None and now > self.started + seconds:
-                        raise OutOfTimeError(seconds)
+                        raise OutOfTimeError(f"stopped after {seconds:g} s")
                     if kill_time == np.inf and stopped():
                         kill_time = now + STOP_SECONDS
                 value, error, self.peak = answer.result()

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
@@ -98,17 +97,6 @@ def test_groups_go_with_more_clusters_and_with_the_tests_of_structure(table, opt
     assert used[0]
     zero = ~np.any(np.atleast_2d(model.coef_), axis=0)
     assert all(zero[columns].all() for name, columns in NUMBERS.items() if name not in model.groups_used_)
-
-
-def test_weighted_points_sparse_tables_and_constant_columns_are_taken(table):
-    X = np.column_stack([table[0].to_numpy(), np.ones(80)])
-    groups = {**NUMBERS, "constant": [9]}
-    model = dc.DiffracClustering(lam=0.05, groups=groups, tol=1e-3)
-    doubled = clone(model).fit(np.vstack([X, X[:40]]))
-    weighed = clone(model).fit(X, sample_weight=np.repeat([2.0, 1.0], 40))
-    np.testing.assert_allclose(weighed.coef_, doubled.coef_, rtol=1e-3, atol=1e-4)
-    assert weighed.coef_[9] == 0.0
-    np.testing.assert_array_equal(clone(model).fit(scipy.sparse.csr_matrix(X)).labels_, clone(model).fit(X).labels_)
 
 
 def test_the_choice_of_weights_keeps_groups(table):

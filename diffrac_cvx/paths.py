@@ -1,7 +1,7 @@
 """Regularisation paths over nu or lambda with certified bounds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class RegularizationPath:
         Time of each solve.
     diagnostics : tuple of tuples of Diagnostic
         Warnings about each rounded solution; empty if there are none.
-    deviations : (d,) array or None
+    deviations : (d,) array
         Standard deviations of the features: directions times these are per standard deviation.
     groups : FeatureGroups
         Feature groups of the penalty, with ``names`` and ``sizes``; each feature is a group of its own if it has none.
@@ -70,19 +70,16 @@ class RegularizationPath:
     directions: Array
     error: Array | None
     seconds: Array
-    diagnostics: tuple[tuple[Diagnostic, ...], ...] = ()
-    deviations: Array | None = None
-    groups: FeatureGroups = field(default_factory=lambda: FeatureGroups.singles(0))
-    n_excluded: Array | None = None
+    diagnostics: tuple[tuple[Diagnostic, ...], ...]
+    deviations: Array
+    groups: FeatureGroups
+    n_excluded: Array
 
     @property
     def group_norms(self) -> Array:
-        """Euclidean norms of the groups of coefficients, per standard deviation if known, (m, number of groups)."""
-        scaled = np.abs(self.directions * (1.0 if self.deviations is None else self.deviations))
-        if self.groups.are_single:
-            return scaled
-        members = self.groups.labels[:, None] == np.arange(len(self.groups.names))
-        return np.asarray(np.sqrt(np.square(scaled) @ members))
+        """Euclidean norms of the groups of coefficients, per standard deviation, (m, number of groups)."""
+        squares, labels = np.square(self.directions * self.deviations), self.groups.labels
+        return np.sqrt([np.bincount(labels, row, len(self.groups.names)) for row in squares])
 
     @property
     def gap(self) -> Array:

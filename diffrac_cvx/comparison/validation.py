@@ -110,9 +110,6 @@ class Validation(TableReport):
     rows: tuple[dict[str, Any], ...]
     instances: tuple[Instance, ...]
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
     @property
     def passed(self) -> bool:
         """Whether all instances passed."""
@@ -145,7 +142,7 @@ class Validation(TableReport):
     def messages(self) -> list[str]:
         """Return the number of instances that passed, and the violations."""
         wrong = sum(bool(row["violations"]) for row in self.rows)
-        return [f"{len(self) - wrong} of {len(self)} instances passed", *self.violations]
+        return [f"{len(self.rows) - wrong} of {len(self.rows)} instances passed", *self.violations]
 
 
 def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float | None = None) -> Validation:

@@ -86,9 +86,7 @@ class PathDisplay(canvas.Display):
         if "error" in asked and self.path.error is None:
             raise ParameterError("the path has no error. Pass y to nu_path or lambda_path")
         if "groups" in asked and self.path.groups.are_single:
-            raise ParameterError(
-                "the path has no groups. Pass groups to lambda_path, or a penalty with groups to nu_path"
-            )
+            raise ParameterError("the path has no groups. Pass a penalty with groups to nu_path or lambda_path")
         self.lines_, self.texts_, self.fill_ = {}, [], None
         labels = PANEL_LABELS | ({"coefficients": canvas.PER_DEVIATION} if self.path.deviations is not None else {})
         size = canvas.WIDTH, 1.2 + 1.9 * len(asked)

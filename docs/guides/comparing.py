@@ -23,7 +23,12 @@ found
 
 print(found.table[["problem", "gap", "iterations"]].head(3))
 labels = found.labels
-print({name: round(1 - dc.metrics.clustering_error(labels["low_rank"], y), 2) for name, y in labels.items()})
+print(
+    {
+        name: round(1 - dc.metrics.clustering_error(labels["low_rank"], y), 2)
+        for name, y in labels.items()
+    }
+)
 
 # %%
 # Penalties and sizes

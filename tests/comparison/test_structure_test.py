@@ -157,23 +157,18 @@ def test_a_flat_factor_is_a_continuum():
     assert "no structure" not in [reason.code for reason in model.diagnostics_]
 
 
-def test_no_row_chooses_the_direction_that_gives_its_score():
-    """With one row moved far away, the scores of others change, and its own is what the others' direction gives."""
-    X = noise(40, 3)
+def test_no_row_chooses_the_direction_that_gives_its_score(monkeypatch):
+    X, seen = noise(40, 3), []
     points = structure.sample_points(X, None, None, np.random.default_rng(0))
-    split = structure.Split(1.0, dc.Penalty(ridge=0.3), 2, True)
-    original = split.directions
-
-    def spy(self, part):
-        seen.append(part.array())
-        return original(part)
-
-    seen = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure.Split, "directions", spy)
-        patch.setattr(structure, "N_PARTITIONS", 1)
-        structure.held_out_scores(split, points, points.array(), np.random.default_rng(1))
-    assert [len(part) for part in seen] == [32] * 5
+    split = structure.Split(1.0, dc.Penalty(ridge=0.3), 2, False)
+    directions = structure.Split.directions
+    monkeypatch.setattr(structure.Split, "directions", lambda self, part: seen.append(part) or directions(self, part))
+    monkeypatch.setattr(structure, "N_PARTITIONS", 1)
+    structure.held_out_scores(split, points, X, np.random.default_rng(1))
+    fold = np.random.default_rng(1).permutation(np.arange(40) % 5)
+    for k, part in enumerate(seen):
+        np.testing.assert_allclose(part.array(), X[fold != k] - X[fold != k].mean(axis=0), atol=1e-12)
+    assert len(seen) == 5
 
 
 def test_three_clusters_have_two_directions_and_linked_rows_stay_together():

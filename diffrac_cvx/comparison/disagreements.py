@@ -67,8 +67,7 @@ def contradictions_between(first: str, one: MethodResult, second: str, other: Me
     ends: list[tuple[str, Bracket, Bracket]] = []  # name, value (of width 0 on its own scale) and bounds
     for name, found in ((first, one), (second, other)):
         if one.problem == other.problem and found.result is not None:
-            value = found.result.value
-            ends.append((name, Bracket(value, value), found.result.bracket))
+            ends.append((name, Bracket(found.result.value, found.result.value), found.result.bracket))
         elif one.problem != other.problem and found.value is not None and found.bounds is not None:
             ends.append((name, found.value, found.bounds))
     if len(ends) < 2:

@@ -131,16 +131,15 @@ def run_method(method: Method, task: ComparisonTask) -> MethodResult:
 
 def assess(method: Method, outcome: Result | Array, task: ComparisonTask) -> MethodResult:
     """Return the result of a method with its labels, their objective and implied bounds."""
-    result = outcome if isinstance(outcome, Result) else None
-    if result is not None and result.status is Status.FAILED:
-        return MethodResult(method.problem, reason=str(result.status))
-    labels, source = outcome, "its return value"
-    bounds = value = None
-    if result is not None:
-        labels, source = kmeans_centered(result.F, constraints=task.constraints), "its factor F"
-        bounds = method.bounds_15(result.bracket, task)
+    result = bounds = value = None
+    if isinstance(outcome, Result):
+        if outcome.status is Status.FAILED:
+            return MethodResult(method.problem, reason=str(outcome.status))
+        result, bounds = outcome, method.bounds_15(outcome.bracket, task)
         value = method.bounds_15(Bracket(result.value, result.value), task)
-    labels = as_labels(labels, len(task.X), source)
+        labels = as_labels(kmeans_centered(result.F, constraints=task.constraints), len(task.X), "its factor F")
+    else:
+        labels = as_labels(outcome, len(task.X), "its return value")
     objective = certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty, **task.given).objective
     return MethodResult(method.problem, result, labels, bounds, value, objective)
 

@@ -286,7 +286,7 @@ def read_answer(outcome: Any, instance: Instance) -> Answer:
         return Answer(kind, tuple(problems), bounds=bounds, result=result)
     if V is not None and F is None:
         bounds = certify_v(X, V, nu, penalty)
-    elif V is None and result is None and not penalty.has_l1:
+    elif F is not None and V is None and result is None and not penalty.has_l1:
         bounds = certify_y(X, F, nu, penalty=penalty)
     labels = np.nan if F is None else labels_objective(instance, F)
     return Answer(kind, (), labels if V is None else directions_objective(instance, V), labels, bounds, result)

@@ -1,5 +1,6 @@
 """Base class of the estimators: reads and scales tables, solves relaxations, evaluates affine functions."""
 
+import copy
 import warnings
 from typing import Any, NamedTuple
 
@@ -185,9 +186,14 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
 
 
 def choose_seed(random_state: Any) -> int:
-    """Return a seed: an integer unchanged, so that the functions of `rounding` agree; otherwise a random one."""
+    """Return a seed: an integer unchanged, so that the functions of `rounding` agree; otherwise a random one.
+
+    With None it depends on NumPy's global random state, which is not changed.
+    """
     generator = check_random_state(random_state)
-    return int(random_state if isinstance(random_state, int | np.integer) else generator.randint(2**31 - 1))
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int((copy.deepcopy(generator) if random_state is None else generator).randint(2**31 - 1))
 
 
 def require_flag(value: object, name: str) -> None:

@@ -107,7 +107,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Columns whose coefficients are constrained to be >= 0: larger values indicate cluster 1.  For two clusters and
         without ``groups`` only.
     random_state : int, RandomState or None
-        Seed of k-means for more than two clusters; nothing else is random.
+        Seed of k-means for more than two clusters; nothing else is random.  With None the seed depends on NumPy's
+        global random state, which is not changed.
     test_structure : bool
         Test for group structure (`structure_test`, in at most half of the time limit) and for stability: with a
         tolerance ten times larger or, for more than two clusters, other random initialisations.

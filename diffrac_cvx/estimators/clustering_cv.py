@@ -240,7 +240,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
                 raise ParameterError(f"{name} is empty; give at least one number")
             grid.append([check(value, name) for value in values])
         # In solution order: large weights first, neighbours similar, for warm starts.
-        lams, ridges, nus = (sorted(set(values), reverse=True) for values in grid)
-        settings = [GridSetting(lam, ridge, nu, columns) for nu, ridge, lam in product(nus, ridges, lams)]
+        down = [sorted(set(values), reverse=True) for values in grid]
+        settings = [GridSetting(lam, ridge, nu, columns) for nu, ridge, lam in product(*down[::-1])]
         default = default_setting(settings)
         return [default, *(setting for setting in settings if setting != default)]

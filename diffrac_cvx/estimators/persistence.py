@@ -80,7 +80,7 @@ class SavedModel:
         """Number of clusters or classes."""
         return 2 if self.coef.ndim == 1 else len(self.coef)
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:
+    def decision_function(self, X: Any) -> Array:
         """Return the values of the decision functions, shape (n,) or (n, K), as the estimator does.
 
         Parameters

@@ -64,8 +64,8 @@ print("groups in use:", model.groups_used_)
 #
 # Along a path
 # ------------
-# `lambda_path` takes a penalty with groups or signs too, whose ``lam`` it multiplies by lambda. The plot has a line for each group, its norm :math:`\|v_g\|_2`: the planted group
-# remains.
+# `lambda_path` takes a penalty with groups or signs too, and multiplies its ``lam`` by lambda. The plot has a line for each
+# group, its norm :math:`\|v_g\|_2`: the planted group remains.
 
 unit = dc.Penalty(lam=[len(columns) for columns in groups.values()], ridge=0.3, groups=groups)
 path = dc.paths.lambda_path(X, np.geomspace(0.02, 1.0, 10), unit, tol=1e-3)

@@ -22,7 +22,8 @@ def worst_disagreement(found: Mapping[str, Result], references: Collection[str])
         (max(one.lower - other.upper, other.lower - one.upper), f"{first} | {second}")
         for (first, one), (second, other) in combinations(found.items(), 2)
     ]
-    for reference, name in product(references, [name for name in found if name not in references]):
+    known, others = ([name for name in found if (name in references) == is_known] for is_known in (True, False))
+    for reference, name in product(known, others):
         lower, upper = found[reference].bracket
         amount = max(lower - found[name].value, found[name].value - found[name].gap - upper)
         amounts.append((amount, f"{name} outside {reference}"))

@@ -53,7 +53,7 @@ MAY_IMPORT = {
     "requests": {"datasets.real"},
     "jinja2": {"app.render"},
     "sklearn": {"baselines.standard_methods", "datasets.real", "app.cli.cluster"}
-    | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv")},
+    | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths, plotting
-from diffrac_cvx.plotting.canvas import PER_DEVIATION, label_ends, separate_positions
+from diffrac_cvx.plotting.canvas import PER_DEVIATION, label_ends
 
 PENALTY = dc.Penalty.l1(0.02)
 NAMES = ["age", "height", "weight", "dose", "time"]
@@ -96,6 +96,9 @@ def test_a_display_draws_on_the_axes_given_and_opens_no_figure(displays, name):
     assert found.figure_ is figure
     assert list(getattr(found, "axes_", [found.ax_])) == list(np.ravel(axes))
     assert all(one.has_data() and one.get_xlabel() for one in np.ravel(axes))
+    apart = mpl.figure.Figure()
+    assert plot(apart).figure_ is apart
+    assert plt.get_fignums() == before
 
 
 @each
@@ -196,8 +199,7 @@ def test_a_result_in_labels_alone_has_one_spectrum(planted):
 def test_histograms_count_every_point_of_each_label_on_its_side(planted):
     X, y = planted.X, planted.y
     w = np.linalg.lstsq(X, y - y.mean())[0]
-    found = plotting.ProjectionDisplay.from_labels(X + 3.0, y).plot(bins=12)
-    np.testing.assert_allclose(found.projection, X @ w, atol=1e-10)
+    found = plotting.ProjectionDisplay(X @ w, y).plot(bins=12)
     edges = np.histogram_bin_edges(X @ w, 12)
     for label, (bars,) in zip([-1.0, 1.0], found.bars_, strict=True):
         counts = np.histogram((X @ w)[y == label], edges)[0]
@@ -220,11 +222,11 @@ def test_an_estimator_is_split_by_the_sign_of_its_decision(planted):
 
 
 @pytest.mark.parametrize("classes", [2, 8, 64])
-def test_any_number_of_labels_is_drawn_each_in_its_own_way_and_the_legend_stays_inside(classes):
+def test_any_number_of_labels_is_drawn_and_the_legend_stays_inside(classes):
     labels = np.repeat(np.arange(classes), 3)
     found = plotting.ProjectionDisplay(labels + np.tile([0.0, 0.1, 0.2], classes), labels).plot()
-    looks = {(tuple(bars[0].get_edgecolor()), bars[0].get_hatch()) for bars in found.bars_}
-    assert len(found.bars_) == len(looks) == classes
+    assert len(found.bars_) == classes
+    assert len({tuple(bars[0].get_edgecolor()) for bars in found.bars_}) == min(classes, 8)
     found.figure_.draw_without_rendering()
     assert inside(found.legend_, found.figure_)
     texts = [text.get_text() for text in found.legend_.get_texts()]
@@ -234,11 +236,9 @@ def test_any_number_of_labels_is_drawn_each_in_its_own_way_and_the_legend_stays_
     assert len(texts) == min(classes, 8) + 1
 
 
-def test_many_runs_differ_in_their_lines_and_the_legend_stays_inside(result):
+def test_many_runs_have_a_legend_inside_the_axes(result):
     names = [f"a method with a long name, number {k}" for k in range(30)]
     found = plotting.BracketDisplay.from_result(*[result] * 30, names=names).plot(gap=True)
-    looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in found.gap_lines_}
-    assert len(looks) == 30
     found.figure_.draw_without_rendering()
     assert inside(found.legend_, found.figure_)
     assert found.legend_.get_texts()[-1].get_text() == "... and 23 more"
@@ -276,7 +276,6 @@ def test_an_estimator_names_its_own_features():
     found = plotting.DirectionDisplay.from_estimator(model, output=1)
     np.testing.assert_array_equal(found.coefficients, np.eye(5)[1])
     assert found.feature_names == NAMES
-    assert plotting.DirectionDisplay.from_estimator(SimpleNamespace(coef_=np.ones(2))).feature_names == ["x0", "x1"]
 
 
 # Paths
@@ -301,7 +300,9 @@ def test_path_lines_are_the_path(path):
     assert len(found.axes_) == len(found.figure_.axes) == 6
 
 
-def test_the_largest_coefficients_are_named_at_their_ends_in_their_colors(path):
+def test_the_largest_coefficients_are_named_at_their_ends_in_their_colors_but_none_that_stays_at_0(path):
+    sparse = replace(path, directions=path.directions * [1.0, 1.0, 0.0, 0.001, 0.0])
+    assert {text.get_text() for text in plotting.PathDisplay(sparse, NAMES).plot().texts_} == {"age", "height"}
     found = plotting.PathDisplay(path, NAMES).plot(labeled=2)
     largest = np.argsort(-np.abs(path.directions).max(axis=0))[:2]
     assert [text.get_text() for text in found.texts_] == [NAMES[j] for j in largest]
@@ -319,13 +320,6 @@ def test_a_path_with_groups_draws_the_norms_of_their_coefficients(planted, path)
         plotting.PathDisplay(path).plot(panels="groups")
 
 
-def test_coefficients_that_stay_at_0_have_no_name(path):
-    sparse = replace(path, directions=path.directions * [1.0, 1.0, 0.0, 0.001, 0.0])
-    found = plotting.PathDisplay(sparse, NAMES).plot()
-    assert {text.get_text() for text in found.texts_} == {"age", "height"}
-    assert len(found.lines_["coefficients"]) == 5
-
-
 def test_a_path_over_nu_has_0_on_its_axis_and_no_error_without_labels(planted):
     nus = [0.0, 0.02, 1.0]
     axes = plotting.PathDisplay(paths.nu_path(planted.X, nus, PENALTY, y=planted.y)).plot(panels="error").ax_
@@ -333,19 +327,6 @@ def test_a_path_over_nu_has_0_on_its_axis_and_no_error_without_labels(planted):
     assert not axes.xaxis_inverted()
     with pytest.raises(dc.ParameterError, match="Pass y"):
         plotting.PathDisplay(paths.nu_path(planted.X, [1.0])).plot(panels="error")
-
-
-# Labels that keep apart
-
-
-def test_positions_are_spread_to_a_distance_and_no_further():
-    at = np.array([3.0, 0.0, 0.1, 0.2, 9.0])
-    moved = separate_positions(at, 1.0)
-    assert (np.diff(np.sort(moved)) >= 1.0 - 1e-12).all()
-    np.testing.assert_array_equal(np.argsort(moved), np.argsort(at))
-    np.testing.assert_allclose(moved, [3.0, -0.9, 0.1, 1.1, 9.0], atol=1e-12)
-    np.testing.assert_array_equal(separate_positions(np.array([5.0, 1.0]), 1.0), [5.0, 1.0])
-    assert separate_positions(np.zeros(0), 1.0).size == 0
 
 
 def test_names_at_the_ends_of_lines_do_not_overlap_on_logarithmic_axes_either(ax):
@@ -357,3 +338,6 @@ def test_names_at_the_ends_of_lines_do_not_overlap_on_logarithmic_axes_either(ax
     heights = [text.get_window_extent().y0 for text in texts]
     assert heights == sorted(heights)
     assert not any(a.get_window_extent().overlaps(b.get_window_extent()) for a, b in pairwise(texts))
+    assert label_ends(ax, [], [], []) == []
+    (alone,) = label_ends(ax, [50.0], ["d"], ["k"])
+    assert alone.xyann == (5.0, 0.0)

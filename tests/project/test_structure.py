@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "distributed": {"points.streamed"},
     "marimo": {"app.page.notebook"},
     "joblib": {"estimators.clustering_cv"},
-    "matplotlib": {"plotting.canvas"},
+    "matplotlib": {"plotting.canvas", "app.render"},
     "openpyxl": {"datasets.reading"},
     "pandas": {"comparison.comparing", "comparison.validation"},
     "requests": {"datasets.real"},

@@ -209,9 +209,9 @@ def read_table(
 def require_columns(table: RawTable, names: Sequence[str]) -> None:
     """Raise DataError naming all columns that the table lacks."""
     if unknown := [name for name in names if name not in table.columns]:
-        what = f"column{'s' * (len(unknown) > 1)} {format_list(map(repr, unknown))}"
+        what = f"{'is no column' if len(unknown) == 1 else 'are no columns'} {format_list(map(repr, unknown))}"
         suggestion = did_you_mean(unknown[0], table.columns)
-        message = f"there is no {what}; the columns are {format_list(table.columns)}{suggestion}"
+        message = f"there {what}; the columns are {format_list(table.columns)}{suggestion}"
         note = next((note for note in table.notes if note.startswith("the first line")), "")
         if not note:
             raise DataError(message)

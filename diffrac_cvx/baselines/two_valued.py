@@ -122,8 +122,9 @@ def cure(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int) 
     # Projected random vectors of R^n: the starts do not depend on the basis that whitens the data.
     starts = (Q.T @ random.standard_normal(n) for _ in range(n_init))
     points = (np.append(0.0, start / np.linalg.norm(start)) for start in starts)
-    options = {"maxiter": LOSS_MAX_ITER}
-    runs = (scipy.optimize.minimize(loss, at, (Z,), "L-BFGS-B", True, options=options) for at in points)
+    runs = (
+        scipy.optimize.minimize(loss, at, (Z,), "L-BFGS-B", True, options={"maxiter": LOSS_MAX_ITER}) for at in points
+    )
     t = Z @ min(runs, key=lambda run: float(run.fun)).x
     return np.where((t >= 0.0) == (t[0] >= 0.0), 1.0, -1.0)
 

@@ -212,8 +212,8 @@ class ProjectionDisplay(canvas.Display):
             points = self.projection[self.labels == label]
             color = canvas.style_of(k).color
             text = f"{label:g}" if isinstance(label, Number) else canvas.format_name(str(label))
-            style = {"histtype": "stepfilled", "facecolor": (color, 0.35), "edgecolor": color, "linewidth": 1.2}
-            style["label"] = f"label {text}, {len(points)} points"
+            style: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (color, 0.35), "edgecolor": color}
+            style |= {"linewidth": 1.2, "label": f"label {text}, {len(points)} points"}
             self.bars_.append(ax.hist(points, edges, **style | kwargs)[2])
         self.threshold_line_ = ax.axvline(self.threshold, color=canvas.GRAY, ls="--", lw=1.0, label="threshold")
         ax.set_xlabel(self.symbol)

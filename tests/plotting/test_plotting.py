@@ -139,22 +139,17 @@ def test_on_one_axes_the_first_panel_is_drawn_unless_another_is_asked_for(path, 
 
 
 @pytest.mark.parametrize(("against", "column"), [("iteration", 0), ("seconds", 1)])
-def test_a_bracket_is_the_history(result, against, column):
+def test_a_bracket_is_the_history_or_one_point_without_history(result, other, against, column):
     history = np.array(result.history)
-    found = plotting.BracketDisplay.from_result(result).plot(against=against)
+    display = plotting.BracketDisplay.from_result(result, other, names=["fast", "oracle"])
+    found = display.plot(against=against, color="k", lw=3.0)
     np.testing.assert_array_equal(drawn(found.lower_lines_[0]), history[:, [column, 2]])
     np.testing.assert_array_equal(drawn(found.upper_lines_[0]), history[:, [column, 3]])
+    np.testing.assert_array_equal(drawn(found.lower_lines_[1]), [[(other.n_iter, other.seconds)[column], other.lower]])
     assert found.upper_lines_[0].get_drawstyle() == "steps-post"
     assert found.ax_.get_xlabel() == against
-    for given in ({"color": "k", "lw": 3.0}, {"c": "k", "linewidth": 3.0}):
-        line = found.plot(against=against, **given).lower_lines_[0]
-        assert (line.get_color(), line.get_linewidth()) == ("k", 3.0)
-
-
-def test_a_result_without_history_is_one_point_of_its_bracket(result, other):
-    found = plotting.BracketDisplay.from_result(result, other, names=["fast", "oracle"]).plot()
-    np.testing.assert_array_equal(drawn(found.lower_lines_[1]), [[other.n_iter, other.lower]])
     assert [text.get_text() for text in found.legend_.get_texts()] == ["fast", "oracle"]
+    assert (found.lower_lines_[0].get_color(), found.lower_lines_[0].get_linewidth()) == ("k", 3.0)
 
 
 def test_gaps_are_drawn_on_a_logarithmic_axis_where_even_0_shows(planted, result):
@@ -178,15 +173,12 @@ def test_a_test_of_structure_is_a_histogram_and_a_density_with_one_mode():
         plotting.StructureDisplay(replace(tested, bandwidth=0.0))
 
 
-def test_spectra_are_fractions_of_the_eigenvalues(result):
+def test_spectra_are_fractions_of_the_eigenvalues_and_a_result_in_labels_alone_has_one(planted, result):
     found = plotting.SpectrumDisplay.from_result(result).plot(most=3)
     for line, matrix in ((found.labels_line_, result.F @ result.F.T), (found.directions_line_, result.V)):
         expected = np.linalg.eigvalsh(matrix)[::-1][:3] / np.trace(matrix)
         np.testing.assert_allclose(line.get_ydata(), expected, atol=1e-12)
         np.testing.assert_array_equal(line.get_xdata(), [1, 2, 3])
-
-
-def test_a_result_in_labels_alone_has_one_spectrum(planted):
     one_cluster = dc.solve(dc.constrained_alpha(planted.X[:10], 1.0))
     found = plotting.SpectrumDisplay.from_result(one_cluster).plot()
     assert found.directions_line_ is None
@@ -211,8 +203,12 @@ def test_histograms_count_every_point_of_each_label_on_its_side(planted):
     assert plotting.ProjectionDisplay([2.0, 2.0, 2.0], [1, 1, 1]).plot().threshold_line_.get_xdata()[0] == 2.0
 
 
-def test_an_estimator_is_split_by_the_sign_of_its_decision(planted):
+def test_an_estimator_is_split_by_the_sign_of_its_decision_and_names_its_own_features(planted):
     two = SimpleNamespace(decision_function=lambda X: np.column_stack([-X[:, 0], X[:, 1] - 0.1]))
+    two.coef_, two.feature_names_in_ = np.eye(5)[:2], np.array(NAMES)
+    direction = plotting.DirectionDisplay.from_estimator(two, output=1)
+    np.testing.assert_array_equal(direction.coefficients, np.eye(5)[1])
+    assert direction.feature_names == NAMES
     found = plotting.ProjectionDisplay.from_estimator(two, planted.X, output=1)
     np.testing.assert_array_equal(found.projection, planted.X[:, 1] - 0.1)
     np.testing.assert_array_equal(found.labels, found.projection > 0)
@@ -234,14 +230,6 @@ def test_any_number_of_labels_is_drawn_and_the_legend_stays_inside(classes):
     assert texts[-1] == "threshold"
     assert (f"... and {classes - 7} more" in texts) == (classes > 8)
     assert len(texts) == min(classes, 8) + 1
-
-
-def test_many_runs_have_a_legend_inside_the_axes(result):
-    names = [f"a method with a long name, number {k}" for k in range(30)]
-    found = plotting.BracketDisplay.from_result(*[result] * 30, names=names).plot(gap=True)
-    found.figure_.draw_without_rendering()
-    assert inside(found.legend_, found.figure_)
-    assert found.legend_.get_texts()[-1].get_text() == "... and 23 more"
 
 
 def test_bars_are_the_coefficients_largest_first_with_the_support_marked():
@@ -269,13 +257,6 @@ def test_support_and_coefficients_do_not_depend_on_the_units(planted, result):
     )
     np.testing.assert_allclose(np.abs(first.coefficients), np.abs(second.coefficients), atol=1e-2)
     assert first.plot().ax_.get_xlabel() == PER_DEVIATION
-
-
-def test_an_estimator_names_its_own_features():
-    model = SimpleNamespace(coef_=np.eye(5)[:2], feature_names_in_=np.array(NAMES))
-    found = plotting.DirectionDisplay.from_estimator(model, output=1)
-    np.testing.assert_array_equal(found.coefficients, np.eye(5)[1])
-    assert found.feature_names == NAMES
 
 
 # Paths

@@ -351,15 +351,6 @@ def test_columns_that_mislead_are_named_in_one_note_and_others_are_not(columns, 
     assert all(words in note for note in notes)
 
 
-def test_text_in_parquet_that_is_not_utf_8_is_named():
-    import pyarrow
-
-    names = pyarrow.array([b"Jos\xe9", b"Ann"], type=pyarrow.binary()).view(pyarrow.string())
-    out = BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"name": names, "x": [1.5, 2.0]}), out)
-    assert "column 'name' is not UTF-8 text" in str(fault(out.getvalue(), name="t.parquet"))
-
-
 @pytest.mark.parametrize("shape", [(2000, 60), (60, 2000)])
 def test_a_hundred_thousand_numbers_are_read_in_a_second_of_processor_time(shape):
     frame = pd.DataFrame(RNG.normal(7.0, 2.0, shape).round(3), columns=[f"s{j}" for j in range(shape[1])])

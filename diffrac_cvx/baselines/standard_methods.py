@@ -117,8 +117,6 @@ def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Genera
     n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
     from sklearn.mixture import GaussianMixture  # here because scikit-learn is an optional dependency
 
-    if not data.any():  # all points are equal
-        return np.ones(len(data))
     covariances = "full" if len(data) >= FULL_COVARIANCE_RATIO * data.shape[1] else "diag"
     seed = int(random.integers(2**31))
     mixture = GaussianMixture(2, covariance_type=covariances, n_init=n_init, random_state=seed)
@@ -138,9 +136,7 @@ def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
     data, random = standardize_columns(as_data(X)), as_generator(rng)
     from sklearn.cluster import SpectralClustering
 
-    if not data.any():  # all points are equal
-        return np.ones(len(data))
-    if len(data) == 2:  # too few points for a graph
+    if len(data) == 2 and data.any():  # too few points for a graph
         return np.array([1.0, -1.0])
     graph = {"affinity": "nearest_neighbors", "n_neighbors": min(N_NEIGHBORS, len(data) - 1)}
     clustering = SpectralClustering(2, **graph, random_state=int(random.integers(2**31)))
@@ -148,7 +144,9 @@ def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
 
 
 def _fit_quietly(estimator: Any, data: Array) -> Array:
-    """Return the labels of a scikit-learn estimator, without its warnings."""
+    """Return the labels of a scikit-learn estimator, without its warnings; one cluster if all points are equal."""
+    if not data.any():
+        return np.ones(len(data))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = estimator.fit_predict(data)

@@ -122,7 +122,10 @@ def label_ends(
     points = 72.0 / ax.figure.dpi
     left = ax.get_xlim()[0]
     at = np.array([ax.transData.transform((left, height))[1] * points for height in heights])
-    moved = separate_positions(at, 1.25 * size) - at
+    order, room = np.argsort(at, kind="stable"), 1.25 * size * np.arange(len(at))
+    moved = np.zeros(len(at))
+    if len(at):  # without the room between neighbours, the nearest positions are an isotonic regression
+        moved[order] = scipy.optimize.isotonic_regression(at[order] - room).x + room - at[order]
     return [
         ax.annotate(
             text, (1.0, height), (5.0, float(shift)), xycoords=("axes fraction", "data"), textcoords="offset points",
@@ -130,16 +133,6 @@ def label_ends(
         )
         for height, shift, text, color in zip(heights, moved, texts, colors, strict=True)
     ]  # fmt: skip
-
-
-def separate_positions(at: Array, distance: float) -> Array:
-    """Return the least-squares nearest positions with the same order and at least this distance between them."""
-    order = np.argsort(at, kind="stable")
-    room = distance * np.arange(len(at))  # subtracting it leaves an isotonic regression
-    moved = np.empty(len(at))
-    if len(at):
-        moved[order] = scipy.optimize.isotonic_regression(at[order] - room).x + room
-    return moved
 
 
 def format_name(name: str) -> str:

@@ -99,7 +99,7 @@ PROGRAMS = (by_pandas, by_r, by_european_spreadsheet, by_american_spreadsheet, b
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_what_a_program_wrote_is_read_or_a_line_says_what_differs(program):
     exact = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng([seed, PROGRAMS.index(program)])
         columns, header = draw(rng), bool(rng.random() < 0.7)
         name, content = program(columns, rng, header)
@@ -119,4 +119,4 @@ def test_what_a_program_wrote_is_read_or_a_line_says_what_differs(program):
             continue
         said = " ".join(table.notes)
         assert any(words in said for words in ("the first line", "was read as")), (seed, said, table.X[:3], truth[:3])
-    assert exact >= 36, "nine of ten need no line"
+    assert exact >= 18, "nine of ten need no line"

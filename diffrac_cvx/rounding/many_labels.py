@@ -1,5 +1,6 @@
 """Rounding to several labels at once, by Procrustes problems."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -115,7 +116,9 @@ def fit_label_mixture(
     fits: list[Fit] = []
     while not fits or (len(fits) < n_init and not is_late()):
         start = np.asarray(np.linalg.qr(random.standard_normal((k + 1, k + 1)))[0])
-        fits.append(fit_from(lead, fit_from(whitened, start).R))
+        *_, first = procrustes_iterates(whitened, start)
+        *_, last = procrustes_iterates(lead, first.R)
+        fits.append(last)
     best = max(fits, key=lambda fit: fit.inner_product)
     order = 1 + np.argsort(-best.weights[1:], kind="stable")
     orientation = best.signs[0, order]
@@ -125,8 +128,8 @@ def fit_label_mixture(
     return LabelMixture(labels, best.weights[np.append(0, order)], objective, scores)
 
 
-def fit_from(F: Array, R: Array) -> Fit:
-    """Return the last fit of the alternation of `procrustes` from R, in which each is better, until it stalls."""
+def procrustes_iterates(F: Array, R: Array) -> Iterator[Fit]:
+    """Yield the fits of the alternation of `procrustes` from R, each better, until it stalls."""
     n, previous = len(F), -np.inf
     for _ in range(MAX_PROCRUSTES_ROUNDS):
         rotated = F @ R
@@ -137,10 +140,9 @@ def fit_from(F: Array, R: Array) -> Fit:
             signs[:, 0], shared[0] = -1.0, -shared[0]
         weights = shared / max(float(np.linalg.norm(shared)), 1e-300)
         reached = float(weights @ shared) / n
-        fit = Fit(R, weights, signs, reached)
+        yield Fit(R, weights, signs, reached)
         if reached <= previous * (1 + PROCRUSTES_RTOL):
             break
         previous = reached
         U, _, Vt = np.linalg.svd(F.T @ (signs * weights))
         R = U @ Vt
-    return fit

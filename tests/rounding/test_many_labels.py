@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.rounding.many_labels import fit_from
+from diffrac_cvx.rounding.many_labels import procrustes_iterates
 
 
 def labels_of(n, k, seed=0, balanced=False):
@@ -77,16 +77,6 @@ def test_noiseless_labels_are_found_from_the_relaxation(k):
     assert right >= 3
 
 
-def test_a_fit_has_unit_weights_and_no_round_follows_that_is_better():
-    F = mixture(labels_of(40, 2), [0.6, 0.5, 0.4]) + 0.3 * np.random.default_rng(8).standard_normal((40, 3))
-    R = np.linalg.qr(np.random.default_rng(9).standard_normal((3, 3)))[0]
-    R[:, 0] *= -np.sign(np.sum(F @ R[:, 0]))  # a negative sum of the first column needs sign -1
-    fit = fit_from(F, R)
-    assert np.linalg.norm(fit.weights) == pytest.approx(1.0)
-    assert fit.inner_product == pytest.approx(np.sum((F @ fit.R) * fit.signs * fit.weights) / 40, rel=1e-12)
-    assert fit_from(F, fit.R).inner_product == pytest.approx(fit.inner_product, rel=1e-8)
-
-
 def test_the_labels_are_the_signs_of_the_scores_and_the_objective_is_the_distance_of_the_lemma():
     F = mixture(labels_of(50, 2), [0.3, 0.7, 0.648]) + 0.2 * np.random.default_rng(3).standard_normal((50, 3))
     F *= (50 / np.sum(F**2)) ** 0.5
@@ -97,6 +87,23 @@ def test_the_labels_are_the_signs_of_the_scores_and_the_objective_is_the_distanc
     M = np.column_stack([np.ones(50), fit.labels]) * fit.weights
     U, _, Vt = np.linalg.svd(F.T @ M)
     assert fit.objective == pytest.approx(np.sum((F @ (U @ Vt) - M) ** 2) / 50, rel=1e-6)
+
+
+def test_each_round_is_the_best_fit_of_its_rotation_none_is_worse_and_they_end_soon():
+    rng = np.random.default_rng(8)
+    F = mixture(labels_of(40, 2), [0.6, 0.5, 0.4]) + 0.3 * rng.standard_normal((40, 3))
+    R = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    R[:, 0] *= -np.sign(np.sum(F @ R[:, 0]))  # a negative sum of the first column needs sign -1
+    rounds = list(procrustes_iterates(F, R))
+    assert len(rounds) < 60
+    for fit in rounds:
+        M = fit.signs * fit.weights
+        assert np.linalg.norm(fit.weights) == pytest.approx(1.0)
+        assert np.all(fit.weights >= 0.0)
+        assert len(set(fit.signs[:, 0])) == 1
+        assert fit.inner_product == pytest.approx(np.sum((F @ fit.R) * M) / 40, rel=1e-12)
+    reached = [fit.inner_product for fit in rounds]
+    assert reached == sorted(reached)
 
 
 # Metrics

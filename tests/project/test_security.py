@@ -17,10 +17,10 @@ import marimo as mo
 import numpy as np
 import pandas as pd
 import pytest
+from forms import npz, parquet
 from matplotlib import cbook
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from packed import npz, parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.app import render

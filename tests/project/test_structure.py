@@ -35,7 +35,7 @@ LAYERS = [
 ]
 PROOFS = {
     *(f"problem.penalties.{name}" for name in ("base", "group", "sign")),
-    *(f"certificates.{name}" for name in ("proof", "pencils", "label_space")),
+    *(f"certificates.{name}" for name in ("proof", "label_space")),
     "certificates.screening", "certificates.values",
 }  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]

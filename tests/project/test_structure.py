@@ -45,14 +45,13 @@ MAY_IMPORT = {
     "diptest": {"baselines.two_valued"},
     "distributed": {"points.streamed"},
     "marimo": {"app.page.notebook"},
-    "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas", "app.render"},
     "openpyxl": {"datasets.reading"},
     "pandas": {"comparison.comparing", "comparison.validation"},
     "requests": {"datasets.real"},
     "jinja2": {"app.render"},
     "sklearn": {"baselines.standard_methods", "datasets.real", "app.cli.cluster"}
-    | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
+    | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv")},
 }
 
 

@@ -293,8 +293,21 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
         If X is invalid, or the shape of V does not fit X.
     """
     points = read_points(X, by_columns=True).X  # the solvers warn
-    units = units_of(points)
-    G = factor_in_units(points, V, units)
+    d, units = points.shape[1], units_of(points)
+    if not isinstance(V, Result):
+        V = as_matrix(V, "V")
+        if V.shape not in ((d, d), (d + 1, d + 1)):
+            raise DataError(f"V has shape {V.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
+        # Unit columns first: factorising a badly scaled V would lose its small entries.
+        G: Factor = psd_factor(V[:d, :d] / np.outer(units, units))
+    elif V.G is not None:
+        if V.G.shape[0] not in (d, d + 1):
+            raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}")
+        G = scale_rows(V.G[:d], 1.0 / units)
+    elif len(V.F) != len(points):
+        raise DataError(f"the result has {len(V.F)} points, X has {len(points)}; pass the X that was solved")
+    else:  # the optimal V in (11)
+        G = np.linalg.lstsq(points.array() * units, V.F - V.F.mean(axis=0))[0]
     v = np.asarray(G @ np.linalg.eigh(points.scaled(units).gram_of_products(G))[1][:, -1])
     return np.asarray(units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
 
@@ -302,22 +315,3 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
 def units_of(X: Points) -> Array:
     """Return the factors that give centred columns mean square one."""
     return inverse_or_one(np.sqrt(X.mean_squares()))
-
-
-def factor_in_units(X: Points, V: npt.ArrayLike | Result, units: Array) -> Factor:
-    """Return G with V = GG' for columns at unit variance, without the offset; without V, V = X^+ Y X^+'."""
-    d = X.shape[1]
-    if isinstance(V, Result):
-        G, F = V.G, V.F
-        if G is None and len(F) != len(X):
-            raise DataError(f"the result has {len(F)} points, X has {len(X)}; pass the X that was solved")
-        if G is None:  # the optimal V in (11)
-            return np.asarray(np.linalg.lstsq(X.array() * units, F - F.mean(axis=0))[0])
-        if G.shape[0] not in (d, d + 1):
-            raise DataError(f"V has {G.shape[0]} rows; for these data it must have {d} or {d + 1}")
-        return scale_rows(G[:d], 1.0 / units)
-    matrix = as_matrix(V, "V")
-    if matrix.shape not in ((d, d), (d + 1, d + 1)):
-        raise DataError(f"V has shape {matrix.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
-    # Unit columns first: factorising a badly scaled V would lose its small entries.
-    return psd_factor(matrix[:d, :d] / np.outer(units, units))

@@ -75,6 +75,9 @@ from .estimators import (
     DiffracClusteringCV as DiffracClusteringCV,
 )
 from .estimators import (
+    MultiLabelDiffrac as MultiLabelDiffrac,
+)
+from .estimators import (
     SavedModel as SavedModel,
 )
 from .estimators import (

@@ -135,17 +135,18 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return ``X @ coef_ + intercept_``.
 
-        Shape (n,), positive for label 1 or the second class, or (n, K), largest at the cluster or class.
+        Shape (n,), positive for label 1 or the second class, or (n, K), largest at the cluster or class; with several
+        labels (n, n_labels), positive if the label is 1.
         """
         check_is_fitted(self)
         return self._decide(self._read_table(X, reset=False))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the labels of points, numbered as in ``labels_``, shape (n,)."""
-        return cluster_indices(self.decision_function(X))
+        """Return the labels of points, numbered as in ``labels_``, shape (n,) or (n, n_labels)."""
+        return self._label(self.decision_function(X))
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the projections onto the directions, shape (n, 1), or (n, K) for more than two clusters."""
+        """Return the projections onto the directions, shape (n, 1), or (n, K) for more than two clusters or labels."""
         check_is_fitted(self)
         projected = table_times(self._read_table(X, reset=False), np.transpose(self.coef_))
         return projected[:, None] if projected.ndim == 1 else projected
@@ -161,6 +162,10 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _decide(self, table: Any) -> Array:
         """Return the values of the affine functions at the rows of a checked table."""
         return np.asarray(table_times(table, np.transpose(self.coef_)) + self.intercept_)
+
+    def _label(self, values: Array) -> npt.NDArray[np.int64]:
+        """Return the labels for these values."""
+        return cluster_indices(values)
 
 
 def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:

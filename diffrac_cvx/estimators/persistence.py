@@ -49,6 +49,8 @@ class SavedModel:
         Class name of the estimator.
     coef, intercept : (d,) array and float, or (K, d) array and (K,) array
         ``coef_`` and ``intercept_`` of the estimator, in the units of the features.
+    is_multilabel : bool
+        True if each point has several labels instead of one cluster.
     classes : (K,) array or None
         Class names, for a classifier.
     names : tuple of str or None
@@ -67,6 +69,7 @@ class SavedModel:
     model: str
     coef: Array
     intercept: Any
+    is_multilabel: bool = False
     classes: npt.NDArray[Any] | None = None
     names: tuple[str, ...] | None = None
     means: Array | None = None
@@ -77,7 +80,7 @@ class SavedModel:
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters or classes."""
+        """Number of clusters or classes, or of labels if each point has several."""
         return 2 if self.coef.ndim == 1 else len(self.coef)
 
     def decision_function(self, X: Any) -> Array:
@@ -107,11 +110,12 @@ class SavedModel:
         return np.asarray(table @ np.transpose(self.coef) + self.intercept)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return clusters or classes, as the estimator does.
+        """Return clusters, labels (n, K) or classes, as the estimator does.
 
         Parameters and errors are those of `decision_function`.
         """
-        indices = cluster_indices(self.decision_function(X))
+        values = self.decision_function(X)
+        indices = (values > 0.0).astype(np.int64) if self.is_multilabel else cluster_indices(values)
         return indices if self.classes is None else self.classes[indices]
 
 
@@ -123,7 +127,7 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
 
     Parameters
     ----------
-    model : DiffracClustering, DiffracClusteringCV or DiffracClassifier
+    model : DiffracClustering, DiffracClusteringCV, DiffracClassifier or MultiLabelDiffrac
         Fitted estimator.
     path : str or Path
         File, written atomically.
@@ -140,6 +144,7 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         If the file cannot be written.
     """
     from diffrac_cvx.estimators.affine import AffineClusterer
+    from diffrac_cvx.estimators.multi_label import MultiLabelDiffrac
 
     if not isinstance(model, AffineClusterer):
         more = "; save its last step, a model of the transformed table" if hasattr(model, "steps") else ""
@@ -161,6 +166,7 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         "model": type(model).__name__,
         "coef": model.coef_,
         "intercept": model.intercept_,
+        "is_multilabel": isinstance(model, MultiLabelDiffrac),
         "classes": getattr(model, "classes_", None),
         "names": None if names is None else list(map(str, names)),
         "means": means,

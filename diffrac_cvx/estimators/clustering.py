@@ -29,7 +29,6 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, scale_by_sqrt_weights
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
@@ -218,8 +217,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array, data frame or sparse matrix
-            At least as many points as clusters.  For two clusters a sparse matrix, a dask array and a memory map with
-            many rows are streamed; for more they are converted to one array, which has to fit in memory.
+            At least as many points as clusters.  For two clusters a sparse matrix and a memory map with many rows are
+            streamed; for more they are converted to one array, which has to fit in memory.
         y : ignored
         sample_weight : (n,) array, optional
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
@@ -401,7 +400,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _is_streamed(self, X: Any) -> bool:
         """Return whether a table is streamed."""
         large = isinstance(X, np.memmap) and many_rows(*X.shape)
-        return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("low_rank", "fista"))
+        return (large or hasattr(X, "toarray")) and self.solver in ("low_rank", "fista")
 
 
 def scale_to_unit_scores(coef: Array, X: Points) -> Array:

@@ -24,7 +24,6 @@ from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.points.checks import Array, as_table, one_of, require_finite
 from diffrac_cvx.points.reading import table_times
-from diffrac_cvx.points.streamed import is_chunked, known_shape
 from diffrac_cvx.rounding.many_clusters import cluster_indices
 
 FILE_KIND = "diffrac-cvx score"
@@ -95,7 +94,7 @@ class SavedModel:
 
         Parameters
         ----------
-        X : (n, d) array, data frame, sparse matrix, memory map or dask array
+        X : (n, d) array, data frame, sparse matrix or memory map
             Points, in the units of the training data.
 
         Raises
@@ -121,12 +120,10 @@ class SavedModel:
             if absent:
                 raise DataError(f"X has no column {', '.join(map(repr, absent))}; pass all features of the model")
             X = X[list(self.names)]
-        if is_chunked(X) or isinstance(X, np.memmap):
-            X = known_shape(X)
-        elif hasattr(X, "toarray"):
+        if hasattr(X, "toarray"):
             X = X.tocsr().astype(np.float64)
             require_finite(X.data, "X")
-        else:
+        elif not isinstance(X, np.memmap):
             X = as_table(X).astype(np.float64, copy=False)
             require_finite(X, "X")
         if X.shape[1] != self.n_features_in:

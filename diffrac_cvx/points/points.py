@@ -60,7 +60,6 @@ class Points(ABC):
 
     in_memory = False  # whether `array` needs no computation
     is_streamed = False  # whether each sum reads the table again; arrays of n numbers are then neither stored nor sent
-    is_local = True  # whether this process can hold the rows; False for the chunks of a dask array
     weights: Array | None = None  # (n,), normalised weights p_i in all means, with sum 1; None if all are equal
     chunklets: Chunklets = UNCONSTRAINED  # of constrained points, which `problem_rows` sums
     row_counts: Array | float = 1.0  # (n,), counts of the rows of `problem_rows`; the number 1 for points

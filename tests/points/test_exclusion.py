@@ -10,12 +10,12 @@ from decimal import Decimal
 import numpy as np
 import pytest
 import scipy.sparse
-from forms import as_dask
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import centered_data
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import exclude
+from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.problem.direction_problem import direction_problem
 from experiments.stress.exact import best_labels_value
 
@@ -162,13 +162,13 @@ def test_every_record_that_states_a_bound_says_how_many_columns_are_excluded():
         assert "excluded" in str(found[name]), name
 
 
-@pytest.mark.parametrize("form", ["array", "dask"])
+@pytest.mark.parametrize("form", ["array", "streamed"])
 @pytest.mark.parametrize("setting", ["no penalty", "l1 on the others"])
 def test_directions_of_labels_have_no_coefficient_of_rounding_on_an_excluded_column(form, setting):
     rng = np.random.default_rng(2)
     A = rng.standard_normal((N, 3)) * [10.0, 1.0, 1.0]
     X, y = np.column_stack([1.8 * A[:, 0] + 32.0, A]), np.where(np.arange(N) % 2, 1.0, -1.0)
-    table = as_dask(X) if form == "dask" else X
+    table = as_rows(X) if form == "streamed" else X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         proof = dc.certify_labels(table, y, -1.0, penalty=SETTINGS[setting](4))

@@ -26,7 +26,6 @@ READ = {  # how a table in each format is read
     "csr": {},
     "csr by columns": {"by_columns": True},
     "coo": {},
-    "dask": {},
 }
 FACTORS = np.linspace(0.5, 2.0, D + 1)
 OFFSET = np.column_stack([M, np.ones(N)])

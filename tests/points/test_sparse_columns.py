@@ -10,10 +10,9 @@ from posed import proved_value
 
 import diffrac_cvx as dc
 from diffrac_cvx.points import floating_point
-from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import RoundedFactor, sum_error
-from diffrac_cvx.points.reading import as_rows, rank_of, read_points
+from diffrac_cvx.points.reading import as_rows, read_points
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
 from diffrac_cvx.points.streamed import StreamedRows
 from experiments.stress.exact import direction_value
@@ -66,17 +65,6 @@ def test_quadratic_forms_of_sparse_rows_count_what_they_are_made_of_each_where_t
     assert energy >= n * (3.0 * d**0.5 + least) ** 2
 
 
-def test_entries_that_the_row_cancels_are_zeros():
-    M = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    r = np.array([-2.0, 0.0, 0.0])
-    X = SparseColumns(scipy.sparse.csc_array(M), r)
-    np.testing.assert_array_equal(X.used_columns(), [True, True, False])
-    np.testing.assert_array_equal(X.zero_rows(), [False, True, False])
-    full = SparseColumns(scipy.sparse.csc_array(np.full((3, 1), 2.0)), np.array([-2.0]))
-    assert not full.any()
-    np.testing.assert_array_equal(full.mean_squares(), [0.0])
-
-
 def far_from_zero(n=40, d=5):
     """Return a sparse table with columns of 2000 +- 10, of 0 and 2000 in equal parts, and with a single zero."""
     rng = np.random.default_rng(3)
@@ -87,18 +75,6 @@ def far_from_zero(n=40, d=5):
         np.arange(n) != 7
     )  # its mean is n**0.5 times the standard deviation, to which errors are proportional
     return points
-
-
-def test_sparse_columns_are_centered_as_the_array_is():
-    points = far_from_zero()
-    exact = [sum(map(Fraction, column)) / len(points) for column in points.T.tolist()]
-    found = as_sparse_columns(scipy.sparse.csr_array(points))
-    for mean, taken in zip(exact, found.means, strict=True):
-        assert abs(Fraction(taken) - mean) <= Fraction(2) ** -52 * max(abs(mean), 1)
-    assert found.r[0] == 0.0  # a column without zeros is centred directly
-    deviation = points.std(axis=0)
-    np.testing.assert_allclose(found.array() / deviation, as_data(points) / deviation, atol=1e-14)
-    assert rank_of(found) == rank_of(as_rows(points)) == 5
 
 
 @every_nu

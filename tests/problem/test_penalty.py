@@ -26,12 +26,6 @@ def test_the_lambda_of_the_papers_experiments_multiplies_the_squared_l1_norm(lam
     assert value(Penalty.l1(lam, a=A)) == pytest.approx(lam * np.abs(V).sum() + A**2 @ np.diag(V))
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.25, 3.0])
-def test_a_multiple_of_a_penalty_multiplies_its_value(scale):
-    for penalty in (Penalty(A, C), Penalty(0.4), Penalty(0.0, 0.7)):
-        assert value(penalty.times(scale)) == pytest.approx(scale * value(penalty))
-
-
 @pytest.mark.parametrize(("name", "root"), [("c", "c"), ("a", "a"), ("lam", "c"), ("ridge", "a")])
 def test_weights_are_copied_and_cannot_be_written(name, root):
     given = C.copy()

@@ -3,7 +3,6 @@ import oracles
 import pytest
 from posed import direction_problem
 
-import diffrac_cvx as dc
 from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.problem.penalty import Penalty
 
@@ -135,26 +134,3 @@ def test_nu_below_one_is_the_augmentation_of_eq_14(nu, penalty):
     np.testing.assert_allclose(map_of(implicit), map_of(explicit), rtol=1e-13)
     for name in ("R", "c", "W"):
         np.testing.assert_allclose(getattr(implicit, name), getattr(explicit, name), rtol=1e-13, err_msg=name)
-
-
-# The derivative of the value, by the envelope theorem
-
-
-@pytest.mark.parametrize("nu", [0.3, 1.0])
-def test_the_derivative_of_the_value_is_that_of_the_objective_at_the_optimal_v(nu):
-    X, step = centered(12, 3, 3), 1e-4
-    at = {"X": X, "nu": nu, "lam": 0.05, "ridge": 0.1}
-    result = dc.low_rank(**at, tol=1e-11)
-    V, G, change = result.V[:3, :3], result.G[:3], np.random.default_rng(7).standard_normal(X.shape)
-    products = X @ G + (result.G[3] if nu < 1.0 else 0.0)
-    F = products / np.linalg.norm(products, axis=1)[:, None]
-    slopes = {"lam": np.abs(V).sum(), "ridge": np.trace(V), "nu": np.sum(F.mean(axis=0) ** 2)}
-    rows = 2.0 / len(X) * (products - F) @ G.T
-    slopes["X"] = np.sum(change * (rows - rows.mean(axis=0)))
-    for name, slope in slopes.items():
-        if (name, nu) == ("nu", 1.0):
-            continue
-        by = change if name == "X" else at[name]
-        ends = [dc.low_rank(**at | {name: at[name] + t * by}, tol=1e-11).value for t in (step, -step)]
-        expected = slope if name == "X" else slope * at[name]
-        assert (ends[0] - ends[1]) / (2.0 * step) == pytest.approx(expected, abs=1e-6), name

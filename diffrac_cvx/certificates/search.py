@@ -18,7 +18,7 @@ from diffrac_cvx.points.linear_algebra import (
     cholesky,
     eigh,
     eigvalsh,
-    extreme_eigenpairs,
+    lanczos,
     momentum,
     solve_lower,
     symmetric,
@@ -138,7 +138,7 @@ def refine_dual(problem: DirectionProblem, M: Array, V: Array, C: Array, steps: 
 
 def negative_part(S: Array) -> Array:
     """Return the negative part of a symmetric matrix; for a large one, only in its leading eigenvectors."""
-    values, vectors = extreme_eigenpairs(S, MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else eigh(S)
+    values, vectors = lanczos(S.dot, len(S), MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else eigh(S)
     return times(vectors * np.minimum(values, 0.0), vectors.T)
 
 
@@ -150,7 +150,7 @@ def best_combination(M: Array, C: Array) -> tuple[float, float, float]:
     if not are_finite(M, C):
         return np.inf, 1.0, 0.0
     is_large = len(C) > LARGE_SIZE  # then slightly too small
-    lowest = extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0] - EIGENVALUE_ERROR if is_large else eigvalsh(C)[0]
+    lowest = lanczos(C.dot, len(C), 1, "SA", EIGENVALUE_ERROR)[0][0] - EIGENVALUE_ERROR if is_large else eigvalsh(C)[0]
 
     def ratio(L: Array) -> float:
         return top_eigenvalue(symmetric(solve_lower(L, solve_lower(L, M).T)))
@@ -222,5 +222,5 @@ def top_eigenvalue(M: Array) -> float:
     if not are_finite(M):
         return np.inf
     if len(M) > LARGE_SIZE:
-        return float(extreme_eigenpairs(M, 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
+        return float(lanczos(M.dot, len(M), 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
     return float(eigvalsh(M)[-1])

@@ -255,10 +255,6 @@ class Points(ABC):
         """Return the mask of columns with a nonzero entry, shape (D,)."""
         return np.asarray(np.any([block.any(axis=0) for block in self.row_blocks()], axis=0))
 
-    def any(self) -> bool:
-        """Return whether any entry is nonzero."""
-        return bool(self.used_columns().any())
-
     def labels_factor(self, U: Factor) -> LazyFactor:
         """Return F, or a function that computes it: the unit rows of X U; Y = FF' is optimal for V = UU' (App. C.2)."""
         return self.summed.expand(unit_rows(self @ order_columns(U, rtol=1e-16)))

@@ -64,7 +64,7 @@ def find_diagnostics(
     not searched for if X is streamed.  If the objective of the labels is given, it is compared with the lower bound.
     """
     X = X if isinstance(X, Points) else array_points(X)
-    if not X.any():
+    if not X.used_columns().any():
         return (CONSTANT_DATA,)
     n, count = len(X), len(np.unique(labels))
     found: list[Diagnostic | None] = []

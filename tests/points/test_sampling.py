@@ -10,11 +10,8 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.solvers.factored import sampling
-from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
-from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 
 RNG = np.random.default_rng(10)
 PENALTIES = {
@@ -32,19 +29,6 @@ def data(n=3000, d=5, noise=0.5):
     X = rng.standard_normal((n, d)) @ rng.standard_normal((d, d))
     X[:, 0] = np.sign(rng.standard_normal(n)) + noise * rng.standard_normal(n)
     return X + rng.standard_normal(d)
-
-
-@every_nu
-@every_penalty
-def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
-    rows = direction_problem(as_rows(data()), nu, penalty)
-    U = rows.rescale(np.random.default_rng(0).standard_normal((len(rows.c), len(rows.c)))).U
-    last, M = sampling.iterate_from_pass(rows, U, None, 0)
-    sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
-    small = sampling.surrogate(rows, sample, (last, M))
-    expected = one_block(FactorParametrization(rows)).point(last.U).gradient
-    gradient = one_block(FactorParametrization(small)).point(last.U).gradient
-    np.testing.assert_allclose(gradient, expected, atol=1e-12)
 
 
 WHOLE = RNG.integers(0, 5, (400, 3))

@@ -122,15 +122,3 @@ def test_with_an_l1_penalty_the_columns_have_nearly_unit_scale_in_powers_of_two_
     np.testing.assert_allclose(
         problem.W.T @ (problem.A + np.diag(problem.c**2)) @ problem.W, np.eye(problem.W.shape[1]), atol=1e-12
     )
-
-
-@pytest.mark.parametrize("nu", [0.01, 0.25, 0.5, 0.99])
-@each_penalty
-def test_nu_below_one_is_the_augmentation_of_eq_14(nu, penalty):
-    X = centered()
-    Xa, a, c = oracles.augmented(X, nu, penalty.a, penalty.c)
-    implicit, explicit = direction_problem(X, nu, penalty), direction_problem(Xa, 1.0, Penalty(a, c))
-    np.testing.assert_allclose(implicit.X.array(), explicit.X.array(), rtol=1e-13)
-    np.testing.assert_allclose(map_of(implicit), map_of(explicit), rtol=1e-13)
-    for name in ("R", "c", "W"):
-        np.testing.assert_allclose(getattr(implicit, name), getattr(explicit, name), rtol=1e-13, err_msg=name)

@@ -311,7 +311,8 @@ def certify_until_stopped(
             bounds = iterate.bounds or certify(problem, point, iterate.dual)
             lower = max(lower, bounds.lower)
             now = Progress(iterate.n_iter, stopping.timer.elapsed, min(lower, best.value), best.value)
-            history.append(now.with_counts(problem.X.rows_read, problem.coordinates.n_excluded))
+            now.rows, now.n_excluded = problem.X.rows_read, problem.coordinates.n_excluded
+            history.append(now)
             status = stopping.stop_reason(history[-1])
             if status is not None:
                 break

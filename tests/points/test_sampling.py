@@ -14,14 +14,6 @@ from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.solvers.factored import sampling
 
 RNG = np.random.default_rng(10)
-PENALTIES = {
-    "none": dc.Penalty(),
-    "l1": dc.Penalty.l1(1e-2),
-    "ridge": dc.Penalty(a=0.3),
-    "both, with zeros": dc.Penalty(a=np.array([0.0, 0.1, 0.2, 0.0, 0.5]), c=np.array([0.1, 0.0, 0.2, 0.05, 0.0])),
-}
-every_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
-every_nu = pytest.mark.parametrize("nu", [1.0, 0.6])
 
 
 def data(n=3000, d=5, noise=0.5):
@@ -90,7 +82,7 @@ def test_the_memory_is_that_of_the_table_and_not_of_copies():
     assert peak <= 0.6 * X.nbytes
 
 
-@every_nu
+@pytest.mark.parametrize("nu", [1.0, 0.6])
 def test_components_take_over_from_the_samples_and_say_what_is_proved(sample_small_tables, monkeypatch, nu):
     monkeypatch.setattr(sampling, "sampling_iterates", lambda *arguments, **options: iter(()))
     result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)

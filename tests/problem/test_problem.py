@@ -76,16 +76,6 @@ def test_going_to_the_users_coordinates_and_back_changes_nothing_and_so_the_othe
     np.testing.assert_allclose(directions(problem, problem.coordinates.transform_matrix(G @ G.T)), G @ G.T, atol=1e-10)
 
 
-@pytest.mark.parametrize("shape", [(5, 9, 4), (20, 6, 3)], ids=["n < d", "dependent columns"])
-def test_where_directions_are_not_determined_their_scores_come_back(shape):
-    n, d, rank = shape
-    X = centered(n, d, rank)
-    problem = direction_problem(X, 1.0, Penalty())
-    G = np.random.default_rng(3).standard_normal((d, 2))
-    scores = X @ directions(problem, problem.coordinates.transform_matrix(G @ G.T)) @ X.T
-    np.testing.assert_allclose(scores, X @ G @ G.T @ X.T, atol=1e-10 * np.abs(scores).max())
-
-
 @each_nu
 @pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")

@@ -114,17 +114,6 @@ def rank_of(X: Points) -> int:
 # Streamed tables
 
 
-def part_summary(part: StreamedRows) -> Array:
-    """Return the minima, maxima and sums of the columns of a part, shape (3, d)."""
-    found = [
-        np.stack([block.min(axis=0), block.max(axis=0), block.sum(axis=0, dtype=np.float64)])
-        for block in part.raw_blocks()
-        if len(block)
-    ]
-    low, high, total = np.reshape(found, (-1, 3, part.table.shape[1])).swapaxes(0, 1)
-    return np.stack([low.min(axis=0, initial=np.inf), high.max(axis=0, initial=-np.inf), total.sum(axis=0)])
-
-
 def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> StreamedRows:
     """Return a table as streamed rows, validated and centred as by `as_data`, in two passes.
 
@@ -140,7 +129,8 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> Streame
     require_two_points(n)
     zeros = np.zeros(table.shape[1])
     rows = StreamedRows(table, mean=zeros, residual_mean=zeros, units=zeros + 1.0, threads=threads)
-    low, high, total = np.stack(rows.map_parts(part_summary)).swapaxes(0, 1)
+    summaries = rows.stack(lambda block: np.stack([block.min(axis=0), block.max(axis=0), block.sum(axis=0)])[None])
+    low, high, total = summaries.swapaxes(0, 1)
     smallest, largest = low.min(axis=0), high.max(axis=0)
     size = np.maximum(np.abs(smallest), np.abs(largest))
     if not np.isfinite(size).all():

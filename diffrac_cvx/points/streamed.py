@@ -100,9 +100,9 @@ class StreamedRows(Points):
         aligned_parts = [tuple(values[i:j] for values in aligned) for i, j in bounds]
         calls = [partial(function, part, *own) for part, own in zip(parts, aligned_parts, strict=True)]
         found = in_threads(calls, self.threads) if len(calls) > 1 else [calls[0]()]
-        checksums = [sum(part.checksums) for part in parts]
-        first = self.checksums[0] if self.checksums else sum(checksums)
-        if self.checksums and not np.all(np.abs(sum(checksums) - first) <= self.checksum_error):
+        total: Any = sum(sum(part.checksums) for part in parts)
+        first = self.checksums[0] if self.checksums else total
+        if self.checksums and not np.all(np.abs(total - first) <= self.checksum_error):
             raise DataError("X changed while it was being read. Do not modify X until the solver returns.")
         self.checksums.append(first)
         return found

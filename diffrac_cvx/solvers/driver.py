@@ -141,7 +141,8 @@ class Stopping:
             return
         if self.timer.elapsed - self.last_callback >= CALLBACK_INTERVAL:
             line = self.progress._replace(seconds=self.timer.elapsed)
-            stop = self.callback(line.with_counts(self.count_rows(), self.progress.n_excluded))
+            line.rows, line.n_excluded = self.count_rows(), self.progress.n_excluded
+            stop = self.callback(line)
             self.last_callback = self.timer.elapsed
             if stop:
                 self.abort(Status.STOPPED)

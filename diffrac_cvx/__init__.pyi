@@ -48,9 +48,6 @@ from .comparison import (
     validate as validate,
 )
 from .errors import (
-    ClusterConnectionError as ClusterConnectionError,
-)
-from .errors import (
     DataError as DataError,
 )
 from .errors import (

@@ -21,7 +21,6 @@ from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, mak
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points, table_times
-from diffrac_cvx.points.streamed import is_chunked, known_shape
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
 from diffrac_cvx.problem.result import Result, Status
@@ -52,10 +51,9 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
-        """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
-        if not is_chunked(X) and not isinstance(X, np.memmap):
+        """Return checked data as they are: an array, a memory map or a sparse matrix."""
+        if not isinstance(X, np.memmap):
             return validate_data(self, X, reset=reset, **VALIDATION_OPTIONS, **options)
-        X = known_shape(X)
         _check_n_features(self, X, reset=reset)
         if reset:
             _check_feature_names(self, X, reset=True)
@@ -71,7 +69,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ) -> ScaledTable:
         """Return the points of positive weight, checked, centred and, if ``standardize``, scaled to unit variance.
 
-        Memory maps, sparse matrices and dask arrays are streamed.
+        Memory maps and sparse matrices are streamed.
         """
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)

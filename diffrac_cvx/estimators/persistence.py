@@ -24,7 +24,6 @@ from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.points.checks import Array, as_table, one_of, require_finite
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.rounding.many_clusters import cluster_indices
 
 FILE_KIND = "diffrac-cvx score"
@@ -88,7 +87,7 @@ class SavedModel:
 
         Parameters
         ----------
-        X : (n, d) array, data frame, sparse matrix or dask array
+        X : (n, d) array, data frame or sparse matrix
             Points, in the units of the training data; they are converted to one array, which has to fit in memory.
 
         Raises
@@ -101,8 +100,7 @@ class SavedModel:
             if absent:
                 raise DataError(f"X has no column {', '.join(map(repr, absent))}; pass all features of the model")
             X = X[list(self.names)]
-        in_parts = is_chunked(X) or hasattr(X, "toarray")
-        table = table_array(X) if in_parts else as_table(X).astype(np.float64, copy=False)
+        table = table_array(X) if hasattr(X, "toarray") else as_table(X).astype(np.float64, copy=False)
         require_finite(table, "X")
         n, d = table.shape[1], self.coef.shape[-1]
         if n != d:

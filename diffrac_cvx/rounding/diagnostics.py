@@ -65,7 +65,7 @@ def find_diagnostics(
     labels is given, it is compared with the lower bound.
     """
     X = X if isinstance(X, Points) else array_points(X)
-    if not X.any():
+    if not X.used_columns().any():
         return (CONSTANT_DATA,)
     _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     n, count, found = len(X), len(sizes), list[Diagnostic]()

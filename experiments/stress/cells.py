@@ -55,7 +55,6 @@ MOST_COLUMNS = 40  # most columns of a factor with many rows whose value is comp
 MAIN = 4  # leading columns of a factor whose value is computed
 COPIES = 6000  # of the rows of a table that changes: so many rows are streamed in blocks
 BLOCK, STRETCH = 2000, 512  # rows read at a time, and numbers per checksum to detect a change
-READS = 30  # of a chunk, after which it changes
 SETTINGS = {"batch": BATCH, "seconds": SECONDS}
 
 
@@ -185,23 +184,22 @@ def lower_bounds(who: str, stated: Stated, least: Least) -> Iterator[Bound]:
 def bounds_while_changing(instance: Instance, after: Array) -> Iterator[Bound]:
     """Yield the bounds for a table that changes while it is read; they hold for the table at the start and now.
 
-    It changes after the first certificate, in chunks after a few passes.  If the change is detected, the bounds hold
-    for the table at the start.
+    It changes after the first certificate.  If the change is detected, the bounds hold for the table at the start.
     """
     changed: list[Instance] = []
-    n, d, chunked = COPIES * len(after), after.shape[1], instance.form == "dask"
+    n, d = COPIES * len(after), after.shape[1]
     # The change fills whole checksum stretches: in a partly filled one it would be detected.
     chosen = np.flatnonzero(np.arange(n) % BLOCK < BLOCK * d // STRETCH * STRETCH // d)
 
     def change(progress: dc.Progress) -> None:
-        if not chunked and progress.lower > 0.0 and not changed:
+        if progress.lower > 0.0 and not changed:
             table[chosen] = after[chosen % len(after)]
             w = np.repeat([n - len(chosen), len(chosen)], len(after)).astype(float)
             changed.append(instance._replace(X=np.vstack([instance.X, after]), w=w))
 
     given: dict[str, Any] = {"nu": instance.nu, "penalty": instance.penalty, "tol": 1e-9, "time_limit": SECONDS}
     with tempfile.TemporaryDirectory() as folder:
-        table = in_chunks(instance, after, changed) if chunked else many_rows(instance, Path(folder) / "table.npy")
+        table = many_rows(instance, Path(folder) / "table.npy")
         try:
             result = dc.low_rank(table, max_iter=500, callback=change, **given)
             lower, upper, factors = result.lower, result.upper, [factor_of(result)]
@@ -223,23 +221,6 @@ def many_rows(instance: Instance, path: Path) -> Any:
         return table
     np.save(path, table)
     return np.load(path, mmap_mode="r+", allow_pickle=False)
-
-
-def in_chunks(instance: Instance, after: Array, changed: list[Instance]) -> Any:
-    """Return the rows in two chunks that change after they have been read a few times."""
-    import dask.array
-
-    half, reads = len(after) // 2, dict[tuple[int, int], int]()
-
-    def load(_: Array, block_id: tuple[int, int]) -> Array:
-        reads[block_id] = reads.get(block_id, 0) + 1
-        if reads[block_id] > READS:
-            changed.append(instance._replace(X=after))
-        rows = after if reads[block_id] > READS else instance.X
-        return rows[half * block_id[0] : half * (block_id[0] + 1)]
-
-    table = dask.array.from_array(instance.X, chunks=(half, -1))  # type: ignore[no-untyped-call]
-    return table.map_blocks(load, dtype=float, meta=np.zeros((0, 0)))
 
 
 def value_of(instance: Instance, G: Array) -> Decimal:

@@ -104,5 +104,5 @@ def test_every_package_that_a_table_needs_is_declared():
     typing = {"typing_extensions"}  # read by a type checker alone
     files = [path for folder in ("experiments", "diffrac_cvx") for path in (ROOT / folder).rglob("*.py")]
     used = {name for path in files for name in named_in(path)}
-    assert {"gemclus", "pymanopt", "rdata", "dask"} <= used
+    assert {"gemclus", "pymanopt", "rdata", "distributed"} <= used
     assert used - modules - brought - typing - set(sys.stdlib_module_names) == set()

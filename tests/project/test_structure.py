@@ -41,9 +41,7 @@ PROOFS = {
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
-    "dask": {"points.streamed"},
     "diptest": {"baselines.two_valued"},
-    "distributed": {"points.streamed"},
     "marimo": {"app.page.notebook"},
     "matplotlib": {"plotting.canvas", "app.render"},
     "openpyxl": {"datasets.reading"},

@@ -16,8 +16,8 @@ from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
     cholesky,
     eigh,
-    extreme_eigenpairs,
     inverse_or_one,
+    lanczos,
     psd_factor,
     times,
 )
@@ -149,7 +149,7 @@ def append_violated_direction(problem: DirectionProblem, U: Array, C: Array | fl
     """Append the direction that violates the certificate most, so that the rank can grow."""
     M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
-    _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE_SIZE else eigh(S)
+    _, vectors = lanczos(S.dot, len(S), 1, "LA", 1e-4) if len(S) > LARGE_SIZE else eigh(S)
     return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
 
 

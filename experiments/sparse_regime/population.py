@@ -19,11 +19,6 @@ class Population(NamedTuple):
     f: float
     value: float
 
-    @property
-    def excess(self) -> float:
-        """Excess of the planted direction over the others: 0 if V contains no information on it."""
-        return self.w - max(self.e, self.f)
-
 
 def chi_squared(k: int) -> tuple[Array, Array]:
     """Return quadrature nodes and weights for the mean over a chi-squared variable of k degrees of freedom."""

@@ -57,10 +57,6 @@ class Normalized:
         moment = (self.Z.T * (u / (2 * len(u)))) @ self.Z
         return moment - self.W.T @ C @ self.W if self.c.any() else moment
 
-    def step(self, epsilon: float) -> float:
-        """Return 1/L, with the contribution of C to L even if c = 0, as printed."""
-        return 1.0 / SmoothedDual(array_points(self.X), self.W, PairPenalty(self.c)).lipschitz(epsilon)
-
 
 class Point(NamedTuple):
     """An iterate: the multipliers u and C, a root of Q where V = W Q W', the quadratic forms q_i = x_i'Vx_i, and V."""
@@ -94,7 +90,8 @@ def normalized(X: Array, nu: float, penalty: dc.Penalty) -> Normalized:
 def iterates(problem: Normalized, epsilon: float) -> Iterator[Point]:
     """Yield the iterates indefinitely, from C = 0 and the optimal u for V = A^-1 / r."""
     Z, W, box, n = problem.Z, problem.W, problem.box, len(problem.X)
-    step = problem.step(epsilon)
+    # 1/L, with the contribution of C to L even if c = 0, as printed
+    step = 1.0 / SmoothedDual(array_points(problem.X), problem.W, PairPenalty(problem.c)).lipschitz(epsilon)
     u, C, t = 1.0 / np.sqrt(np.mean(Z**2, axis=1)), np.zeros_like(box), 1.0
     ahead = (u, C)
     while True:

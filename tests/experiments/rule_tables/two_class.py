@@ -3,7 +3,7 @@
 import pandas as pd
 from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, VACUOUS, frame, within
 
-from experiments.two_class.table import BASELINES, PAPER, RELAXED
+from experiments.two_class.findings import BASELINES, PAPER, RELAXED
 
 
 def figures(name, sparse=0.0, dense=0.0, alternating=0.0, kmeans=0.0, cluster=0.999, others=0):

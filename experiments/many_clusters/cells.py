@@ -4,7 +4,6 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,7 +83,12 @@ def measure(data: str, method: str, replication: int) -> Row:
     X, k = X[:, X.std(axis=0) > 0.0], int(classes.max()) + 1
     X = standardize_columns(X - X.mean(axis=0))
     begun = time.perf_counter()
-    model = model_of(method, k, replication)
+    models = {
+        "DiffracClustering": dc.DiffracClustering(n_clusters=k, random_state=replication),
+        "k-means": KMeans(k, n_init=STARTS, random_state=replication),
+        "Gaussian mixture": GaussianMixture(k, n_init=STARTS, reg_covar=1e-3, random_state=replication),
+    }
+    model = models[method]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # gaps above the tolerance, and few points
         labels = model.fit_predict(X)
@@ -97,12 +101,3 @@ def measure(data: str, method: str, replication: int) -> Row:
         "lower": getattr(model, "lower_bound_", np.nan),
         "seconds": time.perf_counter() - begun,
     }
-
-
-def model_of(method: str, k: int, seed: int) -> Any:
-    """Return an unfitted estimator."""
-    if method == "k-means":
-        return KMeans(k, n_init=STARTS, random_state=seed)
-    if method == "Gaussian mixture":
-        return GaussianMixture(k, n_init=STARTS, reg_covar=1e-3, random_state=seed)
-    return dc.DiffracClustering(n_clusters=k, random_state=seed)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.few_labels import cells, findings, methods
+from experiments.few_labels import cells, findings
 
 
 def apart(seed=0, n=60):
@@ -15,18 +15,18 @@ def apart(seed=0, n=60):
     return X, y, np.where(np.isin(np.arange(n), [0, 1, n - 2, n - 1]), y, -1)
 
 
-@pytest.mark.parametrize("method", methods.RIVALS)
+@pytest.mark.parametrize("method", cells.RIVALS)
 def test_every_method_finds_clusters_that_are_far_apart_and_answers_with_one_label_of_each_class(method):
     X, y, few = apart()
-    np.testing.assert_array_equal(methods.classify(method, X, few), y)
+    np.testing.assert_array_equal(cells.classify(method, X, few), y)
     one = np.where(np.isin(np.arange(60), [3, 40]), y, -1)
-    assert set(methods.classify(method, X, one).tolist()) <= {0, 1}
+    assert set(cells.classify(method, X, one).tolist()) <= {0, 1}
 
 
 def test_seeded_kmeans_keeps_the_known_labels_even_where_they_are_wrong():
     X, _, few = apart()
     few[0] = 1
-    found = methods.classify("seeded k-means", X, few)
+    found = cells.classify("seeded k-means", X, few)
     assert found[0] == 1
     assert found[2:30].sum() == 0
 
@@ -48,7 +48,7 @@ def test_a_draw_shows_so_many_labels_and_both_classes_and_depends_on_its_cell_al
 def made(sets=10, kind="held-out", few=0.9, **columns):
     """Two replications of each number of labels on some sets; a column may be a function of the set's number."""
     usual = {
-        "relaxation": 0.9, **dict.fromkeys(methods.RIVALS, 0.85), "label gap": 0.01, "seconds": 0.1,
+        "relaxation": 0.9, **dict.fromkeys(cells.RIVALS, 0.85), "label gap": 0.01, "seconds": 0.1,
     }  # fmt: skip
     rows = [
         {"kind": kind, "name": f"set {i}", "known": known, "replication": k, **usual}

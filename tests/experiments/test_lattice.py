@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from diffrac_cvx.datasets import make_planted
-from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.metrics import clustering_error
 from experiments.rivals.lattice import lattice, reduced_basis
 
@@ -27,30 +26,20 @@ def test_the_lattice_finds_unbalanced_clusters(minority):
     assert clustering_error(y, lattice(X)) == 0.0
 
 
-def test_as_many_points_as_any_labels_fit_are_refused():
-    with pytest.raises(DataError, match="any labels fit; use at least 8"):
-        lattice(np.random.default_rng(0).standard_normal((7, 6)))
+def test_as_few_points_as_any_labels_fit_have_no_labels():
+    assert lattice(np.random.default_rng(0).standard_normal((7, 6))) is None
 
 
 @pytest.mark.parametrize("n", [8, 30])
 def test_a_noise_of_a_millionth_defeats_the_lattice_at_full_accuracy_only(n):
     X, y, _ = make_planted(n, 4, 4, noise=1e-6, rng=2)
-    with pytest.raises(DataError, match="40 bits: X is noisy"):
-        lattice(X)
+    assert lattice(X) is None
     assert clustering_error(y, lattice(X, bits=15)) == 0.0
 
 
 def test_labels_that_fit_some_points_only_are_not_returned():
     for seed in range(6):  # at 7 bits some labels fit the few points of the lattice
-        with pytest.raises(DataError, match="7 bits: X is noisy"):
-            lattice(np.random.default_rng(seed).standard_normal((60, 3)), bits=7)
-
-
-def test_too_many_dimensions_and_no_bits_are_refused():
-    with pytest.raises(DataError, match="70 dimensions"):
-        lattice(np.random.default_rng(0).standard_normal((90, 70)))
-    with pytest.raises(ParameterError, match="bits"):
-        lattice(np.eye(4), bits=0)
+        assert lattice(np.random.default_rng(seed).standard_normal((60, 3)), bits=7) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -10,7 +10,6 @@ from experiments.data.loading import keep_loadable
 from experiments.harness.findings import markdown
 from experiments.harness.tables import read_table
 from experiments.multi_label import cells as multi_label_cells
-from experiments.multi_label import data as multi_label_data
 from experiments.multi_label import findings as multi_label_claims
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +27,7 @@ def test_a_set_that_is_damaged_is_left_out_with_its_error(capsys):
 
 def test_without_the_stand_in_the_correlations_are_those_of_the_first_set_that_is_there(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
-    multi_label_data.load_labeled.cache_clear()
+    multi_label_cells.load_labeled.cache_clear()
     cells = multi_label_cells.cells_of("full", sets=("corel5k", "digits"))
     assert {cell["data_set"] for cell in cells if cell["method"] == "correlations"} == {"digits"}
     assert "corel5k is excluded" in capsys.readouterr().out
@@ -40,7 +39,7 @@ def test_a_set_without_correlations_has_its_traces_alone():
 
 
 def test_attributes_of_the_digits_are_what_they_say():
-    digits = multi_label_data.load_labeled("digits")
+    digits = multi_label_cells.load_labeled("digits")
     from sklearn.datasets import load_digits
 
     number = load_digits().target

@@ -12,11 +12,11 @@ from sklearn.datasets import load_digits
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets.real import read_packed
-from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.problems import keep_varying
 
 SETS = ("corel5k", "yeast", "scene", "digits")
 COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
@@ -49,7 +49,7 @@ def load_labeled(name: str) -> Labeled:
     if name == "digits":
         X, digit = load_digits(return_X_y=True)
         Y = np.stack([np.where(np.isin(digit, members), 1.0, -1.0) for members in ATTRIBUTES.values()], axis=1)
-        return Labeled(standardize_varying(X), Y, tuple(ATTRIBUTES))
+        return Labeled(keep_varying(X, digit).X, Y, tuple(ATTRIBUTES))
     X, Y = dc.datasets.load(name, scaling="standardize")
     with np.load(io.BytesIO(read_packed(dc.datasets.SETS[name])), allow_pickle=False) as archive:
         names = tuple(map(str, archive["label_names"]))
@@ -58,13 +58,7 @@ def load_labeled(name: str) -> Labeled:
         X, Y = X[rows], Y[rows]
         frequent = np.argsort(-np.sum(Y > 0, axis=0), kind="stable")[:COREL_LABELS]
         Y, names = Y[:, frequent], tuple(names[j] for j in frequent)
-    return Labeled(standardize_varying(X), Y, names)
-
-
-def standardize_varying(X: Array) -> Array:
-    """Return the non-constant columns with mean 0 and variance 1."""
-    standard = standardize_columns(X)
-    return np.asarray(standard[:, standard.any(axis=0)])
+    return Labeled(keep_varying(X, ()).X, Y, names)
 
 
 def cells_of(grid: str, sets: Sequence[str] = SETS) -> list[Cell]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 from experiments.choice.sets import DESIGN
 from experiments.data.loading import keep_loadable
@@ -86,16 +87,10 @@ def make_instance(
     """Return a real set by its name, or a planted one, whose seed depends only on the rest of the cell."""
     if part == "real":
         found = DESIGN[name]()
-        return Instance(standardized(found.X), np.where(found.y > 0, 1.0, -1.0), ridge)
+        return Instance(standardize_columns(found.X), np.where(found.y > 0, 1.0, -1.0), ridge)
     rng = np.random.default_rng([2017, 26, n, d, round(100 * noise), replication])
     planted = dc.datasets.make_planted(n, d, noise=noise, rng=rng)
-    return Instance(standardized(planted.X), planted.y, ridge)
-
-
-def standardized(X: Array) -> Array:
-    """Return columns with mean 0 and variance 1; constant ones are excluded."""
-    X = X[:, X.std(axis=0) > 0.0]
-    return np.asarray((X - X.mean(axis=0)) / X.std(axis=0))
+    return Instance(standardize_columns(planted.X), planted.y, ridge)
 
 
 def whitened_rows(X: Array, ridge: float) -> Array:

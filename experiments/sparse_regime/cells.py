@@ -2,7 +2,10 @@
 
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
 
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
@@ -11,20 +14,18 @@ from experiments.phase_transition.cells import MOST_POINTS, points_of
 from experiments.phase_transition.findings import RECOVERED
 from experiments.phase_transition.uniqueness import is_only_solution, wendel
 from experiments.sparse_regime.models import dimension_bound
-from experiments.sparse_regime.search import ladder, least_points
 
 LAW = 0.3  # of the population: the weight is this number over (s - 1) d
 ORACLE = (0.2, 0.4, 0.1, 0.8, 0.05, 0.025)  # weights tried, times 1/((s - 1) d), most promising first
 TOL, LARGE_TOL, LARGE_D = 0.05, 0.1, 100  # relative to the planted value lambda l; the second from dimension LARGE_D on
 DECIDED = 0.5  # relative to the planted value: with a larger gap at the time limit, a solution decides nothing
 TIME_LIMIT = 25.0  # seconds per solve
+RATIO = 1.07  # of neighbouring n on the grid: half of a step is the error of a boundary
+STRIDE = 4  # grid points per step, until both success and failure occur
 SETTINGS = {
-    "law": LAW,
-    "oracle": ORACLE,
-    "tolerances": [TOL, LARGE_TOL, DECIDED],
-    "time_limit": TIME_LIMIT,
+    "law": LAW, "oracle": ORACLE, "tolerances": [TOL, LARGE_TOL, DECIDED], "time_limit": TIME_LIMIT,
     "most_points": MOST_POINTS,
-}
+}  # fmt: skip
 
 Sizes = dict[int, list[int]]  # sparsity: dimensions
 LADDER = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
@@ -53,9 +54,30 @@ def cells_of(grid: str) -> list[Cell]:
     ]
 
 
-def measure(part: str, **cell: int | float) -> Row:
-    """Measure a cell of any part."""
-    return MEASURES[part](**cell)
+def ladder(first: int, last: int) -> npt.NDArray[np.int64]:
+    """Return even numbers from first to last, each about `RATIO` times the previous one."""
+    steps = int(np.log(last / first) / np.log(RATIO)) + 1
+    rungs = np.unique(2 * np.round(np.geomspace(first, last, steps + 1) / 2)).astype(np.int64)
+    return np.unique(rungs[(rungs >= 4) & (rungs <= last)])
+
+
+def least_points(succeeds: Callable[[int], bool], rungs: npt.NDArray[np.int64], guess: float) -> dict[str, int]:
+    """Return the smallest n that succeeds if more points never hurt; steps from a guess, then bisection.
+
+    ``points`` is this n, or the last of the grid if even that fails; ``outside`` is 1 if the last fails, -1 if the
+    first succeeds, else 0.
+    """
+    top = len(rungs) - 1
+    recovered = cache(lambda i: i > top or (i >= 0 and succeeds(int(rungs[i]))))
+    low = high = int(np.clip(np.searchsorted(rungs, guess), 0, top))
+    while recovered(low):
+        low, high = max(low - STRIDE, 0) if low > 0 else -1, low
+    while not recovered(high):
+        low, high = high, min(high + STRIDE, top) if high < top else top + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if recovered(middle) else (middle, high)
+    return {"points": int(rungs[min(high, top)]), "outside": 1 if high > top else -1 if high == 0 else 0}
 
 
 def measure_exact(sparsity: int, d: int, replication: int) -> Row:
@@ -64,7 +86,7 @@ def measure_exact(sparsity: int, d: int, replication: int) -> Row:
     def is_unique(n: int) -> bool:
         return is_only_solution(points_of(sparsity, "flat", n, d, replication)[0])
 
-    return least_points(is_unique, ladder(4, 4 * d), wendel(d))._asdict()
+    return least_points(is_unique, ladder(4, 4 * d), wendel(d))
 
 
 def measure_weights(sparsity: int, d: int, replication: int, *, multiples: tuple[float, ...]) -> Row:
@@ -75,7 +97,7 @@ def measure_weights(sparsity: int, d: int, replication: int, *, multiples: tuple
         return any(recovers(X, y, multiple / ((sparsity - 1) * d), sparsity) for multiple in multiples)
 
     guess = 0.9 * (1.0 + dimension_bound(sparsity, d))
-    return least_points(is_recovered, ladder(4, MOST_POINTS), guess)._asdict()
+    return least_points(is_recovered, ladder(4, MOST_POINTS), guess)
 
 
 def recovers(X: Array, y: Array, lam: float, sparsity: int) -> bool:
@@ -91,8 +113,8 @@ def recovers(X: Array, y: Array, lam: float, sparsity: int) -> bool:
     return error < RECOVERED and result.gap <= DECIDED * planted
 
 
-MEASURES: dict[str, Callable[..., Row]] = {
-    "exact": measure_exact,
-    "law": partial(measure_weights, multiples=(LAW,)),
-    "oracle": partial(measure_weights, multiples=ORACLE),
-}
+def measure(part: str, **cell: int) -> Row:
+    """Measure a cell of any part."""
+    if part == "exact":
+        return measure_exact(**cell)
+    return measure_weights(**cell, multiples=ORACLE if part == "oracle" else (LAW,))

@@ -5,7 +5,7 @@ import pandas as pd
 from experiments.harness.findings import MIN_INSTANCES, Finding, Rule, holds_mostly, one_row, shares
 from experiments.harness.tables import split_parts
 from experiments.wide_law.cells import COLUMNS, FACTORS, POINTS, TOL
-from experiments.wide_law.law import RIDGE, visible_share
+from experiments.wide_law.law import RIDGE
 
 TITLE = "When a wide table reveals its clusters"
 ABOUT = (
@@ -76,20 +76,15 @@ def inequality(groups: pd.DataFrame) -> pd.DataFrame:
 def found_and_lost(groups: pd.DataFrame) -> pd.DataFrame:
     """Return the shares of tables whose clusters are found or lost, by c / kappa and by the population's rule."""
     at, index = ratio(groups), groups["index"]
-    small = (groups["rho"] == 0.0) & (groups["m2"] <= visible_share(groups["lam"]))
-    between = {
-        f"between, rho = {rho:g}: found": index[at.between(FOUND_RATIO, LOST_RATIO) & (groups["rho"] == rho)]
-        >= FOUND_INDEX
-        for rho in sorted(groups["rho"].unique())
+    small = (groups["rho"] == 0.0) & (groups["m2"] <= groups["lam"] / (RIDGE + groups["lam"]))
+    parts = {
+        BELOW: index[at < FOUND_RATIO] >= FOUND_INDEX,
+        ABOVE: index[at > LOST_RATIO] < LOST_INDEX,
+        HIDDEN: index[small] < LOST_INDEX,
     }
-    return shares(
-        {
-            BELOW: index[at < FOUND_RATIO] >= FOUND_INDEX,
-            ABOVE: index[at > LOST_RATIO] < LOST_INDEX,
-            HIDDEN: index[small] < LOST_INDEX,
-            **between,
-        }
-    )
+    between = groups[at.between(FOUND_RATIO, LOST_RATIO)]
+    found = {f"between, rho = {rho:g}: found": rows["index"] >= FOUND_INDEX for rho, rows in between.groupby("rho")}
+    return shares(parts | found)
 
 
 def noise_formula(noise: pd.DataFrame) -> pd.DataFrame:

@@ -10,10 +10,8 @@ from experiments.data.loading import keep_loadable
 from experiments.harness.findings import markdown
 from experiments.harness.tables import read_table
 from experiments.multi_label import cells as multi_label_cells
-from experiments.multi_label import findings as multi_label_claims
 
 ROOT = Path(__file__).parents[2]
-MULTI_LABEL = read_table(ROOT / "figures" / "multi_label.csv")
 
 
 def test_a_set_that_is_damaged_is_left_out_with_its_error(capsys):
@@ -31,11 +29,6 @@ def test_without_the_stand_in_the_correlations_are_those_of_the_first_set_that_i
     cells = multi_label_cells.cells_of("full", sets=("corel5k", "digits"))
     assert {cell["data_set"] for cell in cells if cell["method"] == "correlations"} == {"digits"}
     assert "corel5k is excluded" in capsys.readouterr().out
-
-
-def test_a_set_without_correlations_has_its_traces_alone():
-    (only,) = multi_label_claims.findings(MULTI_LABEL[MULTI_LABEL["data_set"] == "digits"])
-    assert list(only.verdicts) == ["fig5-trace"]
 
 
 def test_attributes_of_the_digits_are_what_they_say():

@@ -6,11 +6,8 @@ import pandas as pd
 import pytest
 import scipy.linalg
 
-import diffrac_cvx as dc
-from experiments.phase_transition.cells import points_of
 from experiments.sparse_regime import models
-from experiments.sparse_regime.population import solve_population
-from experiments.sparse_regime.search import ladder, least_points
+from experiments.sparse_regime.cells import ladder, least_points
 
 # The statistical dimension of a vanishing weight.
 
@@ -56,18 +53,6 @@ def test_the_bound_is_of_order_d_log_d():
         assert ratio.max() / ratio.min() < 1.25
 
 
-# Infinitely many points.
-
-
-def test_the_population_has_the_value_of_a_large_sample():
-    sparsity, d, lam = 4, 10, 0.02
-    X, _, _ = points_of(sparsity, "flat", 8000, d, 0)
-    found = solve_population(sparsity, d, lam)
-    sample = dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-5)
-    assert sample.value == pytest.approx(found.value, abs=2e-3)
-    assert np.ones(4) @ sample.V[:4, :4] @ np.ones(4) / 4 == pytest.approx(found.w, abs=0.03)
-
-
 # The search.
 
 
@@ -76,11 +61,11 @@ def test_the_population_has_the_value_of_a_large_sample():
 def test_the_search_finds_the_first_rung_from_its_threshold_on(threshold, guess):
     rungs = ladder(4, 2000)
     found = least_points(lambda n: n >= threshold, rungs, guess)
-    assert found == (rungs[rungs >= threshold][0], -1 if threshold == 4 else 0)
+    assert found == {"points": rungs[rungs >= threshold][0], "outside": -1 if threshold == 4 else 0}
 
 
 def test_a_search_without_success_is_above_its_ladder():
-    assert least_points(lambda n: False, ladder(4, 100), 20) == (100, 1)
+    assert least_points(lambda n: False, ladder(4, 100), 20) == {"points": 100, "outside": 1}
 
 
 # The growth.

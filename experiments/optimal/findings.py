@@ -31,21 +31,19 @@ PROGRAM = holds_mostly("the integer program takes ten times as long or does not 
 DIRECTIONS = holds_mostly("in two and three dimensions, the search is faster than all directions", ENUMERATED, 0.5)
 ALTERNATION = holds_mostly("alternation from many random directions reaches the optimum, uncertified", RESTARTED)
 IMPROVEMENT = holds_mostly("rounding followed by one alternation is optimal", IMPROVED)
-PAPER_ROUNDING = Rule(
-    "the rounding of the paper is optimal up to the tolerance on most instances",
-    f"agrees if the interval of the share of {ROUNDED} is above 50 %, in part if the share is; not tested "
-    f"with fewer than {MIN_INSTANCES} instances",
-    lambda table: table.loc[ROUNDED, "share"].low >= 0.5,
-    lambda table: table.loc[ROUNDED, "share"].value >= 0.5,
-    tested=lambda table: table.loc[ROUNDED, "instances"] >= MIN_INSTANCES,
-)
-NEARER = Rule(
-    "if the two differ, the optimum is closer to the true classes than the rounding",
-    "agrees if the interval of the share of real sets is above 50 %, in part if it contains 50 %; not tested "
-    f"with fewer than {MIN_INSTANCES} instances",
-    lambda table: table.loc["real", "share"].low > 0.5,
-    lambda table: table.loc["real", "share"].high > 0.5,
-    tested=lambda table: table.loc["real", "instances"] >= MIN_INSTANCES,
+PAPER_ROUNDING, NEARER = (
+    Rule(
+        statement,
+        f'agrees if the interval of the share of "{row}" is above 50 %, in part if the share is; not tested with fewer than '
+        f"{MIN_INSTANCES} instances",
+        lambda table, row=row: table.loc[row, "share"].low > 0.5,
+        lambda table, row=row: table.loc[row, "share"].value > 0.5,
+        tested=lambda table, row=row: row in table.index and table.loc[row, "instances"] >= MIN_INSTANCES,
+    )
+    for statement, row in (
+        ("the rounding of the paper is optimal up to the tolerance on most instances", ROUNDED),
+        ("if the two differ, the optimum is closer to the true classes than the rounding", "real"),
+    )
 )
 RULES = (SMALL_ROOT, HARDNESS, PROGRAM, DIRECTIONS, ALTERNATION, IMPROVEMENT, PAPER_ROUNDING, NEARER)
 

@@ -117,8 +117,8 @@ def test_a_contradiction_fails_the_command(columns, says):
 
 
 def test_the_table_of_the_readme_names_the_proved_optimum_of_two_clusters(monkeypatch):
-    X, y, _ = dc.datasets.make_planted(60, 4, noise=0.3, rng=0)
-    three = np.repeat([0, 1, 2], 20)
+    X, y, _ = dc.datasets.make_planted(30, 4, noise=0.3, rng=0)
+    three = np.repeat([0, 1, 2], 10)
     monkeypatch.setattr(answer, "tables", lambda: [("two", X, y), ("three", X + 4.0 * np.eye(3, 4)[three], three)])
     table = answer.compare()
     two, many = table.to_dict("records")

@@ -49,12 +49,10 @@ def test_the_noise_has_unit_covariance_and_the_kurtosis_of_its_law_and_is_spheri
         ("k-means", 6, 200, 0.0),
     ],
 )
-def test_a_method_succeeds_where_it_should_every_time(method, d, n, error):
+def test_a_method_succeeds_where_it_should(method, d, n, error):
     row = rival_cells.measure("gaussian", method, d, n, 1)
     assert row["error"] == error
     assert np.isnan(row["gap"]) == (method != "relaxation")
-    again = rival_cells.measure("gaussian", method, d, n, 1)
-    assert again["error"] == row["error"]
 
 
 BOUNDARIES = {"relaxation": lambda d: 0.25 * d**2, "spectral": lambda d: 0.75 * d**2, "k-means": lambda d: 1e9}

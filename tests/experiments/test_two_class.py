@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from rules import AGREES, DIFFERS, PARTLY, VACUOUS
+from rules import AGREES, DIFFERS, PARTLY
 
 import diffrac_cvx as dc
 from experiments.harness.tables import read_table
@@ -53,11 +53,6 @@ def test_labels_left_by_the_stopping_rule_count_whatever_the_value_and_those_of_
     assert figures_of("heart", sparse=0.9, dense=0.9)[1] is DIFFERS
 
 
-def test_a_figure_that_one_cluster_reaches_is_vacuous():
-    assert figures_of("w1a", sparse=0.11, dense=0.11, constant=0.106)[1] is VACUOUS
-    assert figures_of("w1a", sparse=0.11, dense=0.11)[1] is AGREES
-
-
 def test_only_the_literal_reading_of_the_scale_can_agree():
     table = made("heart", sparse=0.9, dense=0.9)
     other = table.query("method == 'published'").assign(reading="norm one")
@@ -92,20 +87,15 @@ def test_a_setting_whose_value_is_nu_or_whose_smaller_cluster_has_less_than_one_
     row = judged.summary(table).iloc[0]
     assert np.isnan(row["sparse"])
     assert row["non-sparse"] == pytest.approx(0.6, abs=1e-3)
-    assert row["no split"] == 45
-
-
-def test_a_setting_with_a_wide_relative_gap_is_counted():
-    table = made("heart", 0.5, 0.6)
-    table.loc[table["nu"] == 0.5, "gap"] = 1e-4
+    assert (row["no split"], row["not solved"]) == (45, 0)
+    table.loc[table["nu"] == 0.5, "gap"] = 1e-4  # wide relative to the value
     assert judged.summary(table)["not solved"].tolist() == [12]
 
 
 def test_an_error_stands_for_a_fraction_of_wrong_points():
     y = np.where(np.arange(100) % 2, 1.0, -1.0)
     for wrong in (0, 3, 20, 50):
-        found = y.copy()
-        found[:wrong] *= -1
+        found = np.where(np.arange(100) < wrong, -y, y)
         assert judged.fraction_wrong(dc.metrics.clustering_error(y, found)) == pytest.approx(wrong / 100)
 
 
@@ -174,7 +164,8 @@ def test_the_papers_algorithm_to_the_letter_closes_in_on_the_value_of_its_own_pr
     assert gaps[-1] <= 1e-2 * np.log(7)
 
 
-def test_the_sets_whose_figure_is_that_of_one_cluster_come_last_and_the_readme_names_the_others(measured):
+def test_the_sets_whose_figure_is_that_of_one_cluster_come_last_and_the_readme_names_the_others():
+    measured = read_table(ROOT / "figures" / "two_class.csv")
     rows = judged.telling_first(judged.summary(measured))
     reached = [judged.reaches(row["constant"], row["paper sparse"]) for _, row in rows.iterrows()]
     assert reached == sorted(reached)
@@ -187,11 +178,3 @@ def test_the_sets_whose_figure_is_that_of_one_cluster_come_last_and_the_readme_n
     count = f"{cells.PUBLISHED_MOST} iterations it meets {met[best]} of the paper's 18 figures"
     assert f"with columns of norm one and {count}, and none of these runs reaches the paper's own stop" in readme
     assert not judged.runs_in(measured, best)["stopped"].any()
-
-
-# The figures
-
-
-@pytest.fixture(scope="module")
-def measured():
-    return read_table(ROOT / "figures" / "two_class.csv")

@@ -48,8 +48,8 @@ def test_tables_of_another_shift_have_the_same_groups_informative_columns_and_no
 
 def test_the_number_of_factors_is_counted_and_clusters_are_found_once_they_are_removed():
     rng = np.random.default_rng(0)
-    scores, loadings = rng.standard_normal((80, 3)), rng.standard_normal((3, 300))
-    assert methods.count_factors(standardize_columns(scores @ loadings + rng.standard_normal((80, 300))), rng) == 3
+    scores, loadings = rng.standard_normal((40, 3)), rng.standard_normal((3, 100))
+    assert methods.count_factors(standardize_columns(scores @ loadings + rng.standard_normal((40, 100))), rng) == 3
     table = make_wide(80, 400, 10, "factors", 0.5, 1.2, rng=np.random.default_rng(1))
     found = methods.without_factors(table.X, rng=np.random.default_rng(0))
     assert dc.metrics.adjusted_rand_score(table.y, found.labels) > 0.8

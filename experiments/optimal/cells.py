@@ -117,7 +117,15 @@ def measure(part: str, **cell: Any) -> Row:
     limit, R = LIMITS[part], whitened_rows(instance.X, instance.ridge)
     recorder = BoundsRecorder(limit)
     found = dc.optimal_labels(instance.X, ridge=instance.ridge, tol=TOL, time_limit=PATIENCE * limit, callback=recorder)
-    row: Row = {"points": n, "columns": d, "limit": limit, **read(found, recorder)}
+    spent = recorder.spent
+    recorder.gaps.append((spent, found.gap))
+    row: Row = {
+        "points": n, "columns": d, "limit": limit, "solved": int(found.status is dc.Status.OPTIMAL),
+        "status": found.status.name, "lower": found.lower, "upper": found.upper, "gap": found.gap,
+        "root_gap": found.upper - max(found.root_bound, 0.0), "nodes": found.n_nodes, "cuts": found.n_cuts,
+        "hardness": found.hardness, "seconds": spent,
+        **{f"gap at {seconds:g}": recorder.gap_at(seconds) for seconds in TIMES},
+    }  # fmt: skip
     exact = {"program": solve_integer_program(R, limit)} if n <= MOST_PROGRAMMED else {}
     exact |= {"directions": try_all_directions(R)} if d in DIMENSIONS else {}
     for method, other in exact.items():
@@ -131,25 +139,6 @@ def measure(part: str, **cell: Any) -> Row:
         "seconds of restarts": spent,
     }
     return {**row, **judge_labels(instance, R, found)}
-
-
-def read(found: dc.OptimalLabels, recorder: BoundsRecorder) -> Row:
-    """Return the recorded fields of a search: bounds, objective, and the gap over time."""
-    spent = recorder.spent
-    recorder.gaps.append((spent, found.gap))
-    return {
-        "solved": int(found.status is dc.Status.OPTIMAL),
-        "status": found.status.name,
-        "lower": found.lower,
-        "upper": found.upper,
-        "gap": found.gap,
-        "root_gap": found.upper - max(found.root_bound, 0.0),
-        "nodes": found.n_nodes,
-        "cuts": found.n_cuts,
-        "hardness": found.hardness,
-        "seconds": spent,
-        **{f"gap at {seconds:g}": recorder.gap_at(seconds) for seconds in TIMES},
-    }
 
 
 def judge_labels(instance: Instance, R: Array, found: dc.OptimalLabels) -> Row:

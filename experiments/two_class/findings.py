@@ -143,8 +143,7 @@ def runs_of(table: pd.DataFrame, method: str) -> Array:
 def mean_of_ten(errors: Array) -> Interval:
     """Return the mean of the runs of a baseline, with the range of 95 % of the means of ten runs resampled from them."""
     means = np.random.default_rng(2017).choice(errors, size=(DRAWS, PAPERS_RUNS)).mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Interval(float(errors.mean()), float(low), float(high))
+    return Interval(errors.mean(), *np.quantile(means, [0.025, 0.975]))
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -43,7 +43,6 @@ def test_the_noise_has_unit_covariance_and_the_kurtosis_of_its_law_and_is_spheri
         ("relaxation", 8, 60, 0.0),
         ("CURE", 8, 60, 0.0),
         ("lattice", 12, 12, 1.0),
-        ("lattice", 12, 14, 0.0),
         ("spectral", 6, 2000, 0.0),
         ("alternating", 6, 200, 0.0),
         ("k-means", 6, 200, 0.0),

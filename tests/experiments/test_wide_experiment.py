@@ -1,7 +1,5 @@
 """The experiment on wide tables: its simulated and real tables, its cells, and rules that can fail."""
 
-import zipfile
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +8,6 @@ import rdata
 import diffrac_cvx as dc
 from diffrac_cvx.datasets.real import checksum
 from diffrac_cvx.points.linear_algebra import standardize_columns
-from experiments.choice import sets
 from experiments.harness.findings import Verdict
 from experiments.problems import NOISES, WideTable, draw_noise, make_wide
 from experiments.wide import cells as wide_cells
@@ -82,24 +79,20 @@ def test_the_pairs_held_out_are_of_tables_that_were_not_looked_at_and_every_pair
 
 
 @pytest.fixture
-def packed(tmp_path, monkeypatch):
-    """Return a function that puts files into a package and registers them as known."""
+def packed(monkeypatch):
+    """Return a function that makes files those of a package, and known."""
 
-    def pack(package, files):
-        path = tmp_path / f"{package.name.replace('-', '_')}-{package.version}-py3-none-any.whl"
-        with zipfile.ZipFile(path, "w") as wheel:
-            for name, content in files.items():
-                wheel.writestr(name, content)
-                monkeypatch.setitem(sources.KNOWN, name, checksum(content))
-        monkeypatch.setattr(sets, "download", lambda *_: path)
+    def pack(files):
+        monkeypatch.setattr(sources, "read_packed", lambda _, inside: files[inside])
+        for name, content in files.items():
+            monkeypatch.setitem(sources.KNOWN, name, checksum(content))
 
-    monkeypatch.setattr(sets, "PACKAGES", tmp_path)
     return pack
 
 
 def test_both_parts_of_khans_table_are_one_and_a_file_that_is_not_the_known_one_is_refused(packed, monkeypatch):
     x = {"xtrain": b"a,b\n1,2\n3,4\n", "xtest": b"a,b\n5,6\n", "ytrain": b"x\n1\n4\n", "ytest": b"x\n2\n"}
-    packed(sources.ISLP, {f"ISLP/data/Khan_{part}.csv": text for part, text in x.items()})
+    packed({f"ISLP/data/Khan_{part}.csv": text for part, text in x.items()})
     found = sources.read_khan.__wrapped__()
     np.testing.assert_array_equal(found[0], [[1, 2], [3, 4], [5, 6]])
     assert list(found[1]) == ["BL", "RMS", "EWS"]
@@ -114,7 +107,7 @@ def test_words_of_two_texts_are_columns_and_those_of_one_are_not(packed, tmp_pat
         content = {str(i): {"content": np.array([text])} for i, text in enumerate(texts)}
         rdata.write_rda(tmp_path / "made.rda", {topic: {"content": content, "meta": {}}})
         written[f"{sources.R_LIBRARY}/tm/data/{topic}.rda"] = (tmp_path / "made.rda").read_bytes()
-    packed(sources.TM, written)
+    packed(written)
     found = sources.read_reuters.__wrapped__()
     np.testing.assert_array_equal(found[0], [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])  # bank, sells
     assert list(found[1]) == ["acq", "acq", "crude"]

@@ -18,16 +18,11 @@ def test_two_points_more_than_dimensions_are_enough_for_the_lattice(d):
     assert found[0] == 1.0
 
 
-@pytest.mark.parametrize("minority", [1, 3])
-def test_the_lattice_finds_unbalanced_clusters(minority):
-    rng = np.random.default_rng(minority)
-    y = rng.permuted(np.repeat([1.0, -1.0], [14 - minority, minority]))
+def test_the_lattice_finds_unbalanced_clusters():
+    rng = np.random.default_rng(1)
+    y = rng.permuted(np.repeat([1.0, -1.0], [13, 1]))
     X = np.column_stack([y, rng.standard_normal((14, 8))]) @ rng.standard_normal((9, 9))
     assert clustering_error(y, lattice(X)) == 0.0
-
-
-def test_as_few_points_as_any_labels_fit_have_no_labels():
-    assert lattice(np.random.default_rng(0).standard_normal((7, 6))) is None
 
 
 @pytest.mark.parametrize("n", [8, 30])

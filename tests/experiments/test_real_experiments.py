@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 import diffrac_cvx as dc
 from experiments.choice.findings import findings as choice_findings
@@ -33,11 +34,7 @@ def test_without_the_stand_in_the_correlations_are_those_of_the_first_set_that_i
 
 def test_attributes_of_the_digits_are_what_they_say():
     digits = multi_label_cells.load_labeled("digits")
-    from sklearn.datasets import load_digits
-
-    number = load_digits().target
-    even = digits.Y[:, digits.names.index("even")]
-    np.testing.assert_array_equal(even > 0, number % 2 == 0)
+    np.testing.assert_array_equal(digits.Y[:, digits.names.index("even")] > 0, load_digits().target % 2 == 0)
 
 
 def test_a_method_whose_package_is_missing_is_named_in_the_text_and_is_no_number():

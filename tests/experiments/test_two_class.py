@@ -73,9 +73,6 @@ def test_three_times_as_many_settings_of_the_same_quality_do_not_count_as_help()
     assert judged.SPARSITY(judged.sparsity_gains(table)) is not AGREES
 
 
-# What counts
-
-
 def test_a_setting_whose_value_is_nu_or_whose_smaller_cluster_has_less_than_one_percent_is_no_clustering():
     table = made("heart", 0.5, 0.6, trivial=True)
     row = judged.summary(table).iloc[0]
@@ -97,9 +94,6 @@ def test_an_error_stands_for_a_fraction_of_wrong_points():
     for wrong in (0, 3, 20, 50):
         found = np.where(np.arange(100) < wrong, -y, y)
         assert judged.fraction_wrong(dc.metrics.clustering_error(y, found)) == pytest.approx(wrong / 100)
-
-
-# Equal numbers
 
 
 def test_the_expected_best_of_m_errors_is_that_of_all_choices():
@@ -141,7 +135,6 @@ def test_labels_of_the_papers_protocol_are_those_of_its_own_stop_and_of_the_iter
     early = cells.measure_published(X, y, **run)
     assert not early["stopped"]
     assert early["error"] == early["early error"] == row["early error"] != row["error"]
-    assert early["gap"] > row["gap"]
     monkeypatch.setattr(cells, "PUBLISHED_WORK", 10 * X.size * X.shape[1])
     assert cells.measure_published(X, y, **run)["iterations"] == 10
 
@@ -152,9 +145,8 @@ def test_the_papers_algorithm_to_the_letter_closes_in_on_the_value_of_its_own_pr
     X = X - X.mean(axis=0)
     best = dc.solve(dc.v_space_normalized(X, nu, penalty), solver="CLARABEL")
     problem = published.normalized(X, nu, penalty)
-    gaps = []
-    for count in (50, 500, 3000):
-        point = next(itertools.islice(published.iterates(problem, 1e-2), count - 1, None))
+    points, gaps = list(itertools.islice(published.iterates(problem, 1e-2), 3000)), []
+    for point in (points[49], points[499], points[2999]):
         value = np.mean(np.sqrt(point.q)) - np.sum(problem.box * np.abs(point.V))
         gaps.append(published.gap_of(problem, point))
         assert np.trace(point.root.T @ point.root) == pytest.approx(1.0)

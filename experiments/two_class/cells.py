@@ -125,7 +125,7 @@ def measure_published(X: Array, y: Array, nu: float, penalty: dc.Penalty, stop: 
         "gap": last.gap,
         "size_of_smaller": fraction_of_smaller(labels),
         "iterations": last.iterations,
-        "stopped": last.stopped,
+        "stopped": last.gap <= stop,
     }
 
 

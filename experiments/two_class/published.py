@@ -69,12 +69,11 @@ class Point(NamedTuple):
 
 
 class Left(NamedTuple):
-    """Result of the algorithm: F with Y = FF', the number of iterations, and whether its own rule was met."""
+    """Result of the algorithm: F with Y = FF', the number of iterations, and the duality gap of (21)."""
 
     F: Array
     iterations: int
-    stopped: bool
-    gap: float  # duality gap of (21)
+    gap: float
 
 
 def normalized(X: Array, nu: float, penalty: dc.Penalty) -> Normalized:
@@ -120,7 +119,7 @@ def run(problem: Normalized, stop: float, limits: Sequence[int]) -> list[Left]:
     for k, point in enumerate(islice(iterates(problem, epsilon), max(limits)), 1):
         if k % CHECK_EVERY == 0 or k in limits:
             gap = gap_of(problem, point)
-            left = Left(problem.Z @ point.root / np.sqrt(point.q)[:, None], k, gap <= stop, gap)
+            left = Left(problem.Z @ point.root / np.sqrt(point.q)[:, None], k, gap)
             found += [left] * (limits.count(k) if gap > stop else len(limits) - len(found))
         if len(found) == len(limits):
             break

@@ -130,22 +130,16 @@ def by_method(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     return rows.pivot_table(index=unit, columns="method", values=column, sort=False)
 
 
-def rivals_in(rows: pd.DataFrame, column: str = "index") -> pd.DataFrame:
-    """Return a measure of the rivals that were run, one column per rival."""
-    wide = by_method(rows, column)
-    return wide[[name for name in wide if name in RIVALS]]
-
-
 def gains_over(rows: pd.DataFrame, column: str = "index") -> "pd.Series[object]":
     """Return the mean gain of our index over each rival on the same tables."""
-    ours, theirs = by_method(rows, "index")[OWN], rivals_in(rows, column)
+    ours, theirs = by_method(rows, "index")[OWN], by_method(rows, column).filter(RIVALS)
     return pd.Series({name: mean_of((ours - theirs[name]).dropna()) for name in theirs}, dtype=object)
 
 
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the mean index of the relaxation and the rivals, with their own parameters and tuned by the true labels."""
-    means = pd.concat([by_method(rows, "index")[[OWN]].mean(), rivals_in(rows).mean()])
-    columns = {"mean": means, GAIN: gains_over(rows), "mean, tuned": rivals_in(rows, "best").mean()}
+    means = by_method(rows, "index").filter([OWN, *RIVALS]).mean()
+    columns = {"mean": means, GAIN: gains_over(rows), "mean, tuned": by_method(rows, "best").filter(RIVALS).mean()}
     found = pd.DataFrame({**columns, GAIN_TUNED: gains_over(rows, "best")})
     return found.reindex(means.index).rename_axis("method")
 
@@ -153,7 +147,7 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
 def with_best_rival(rows: pd.DataFrame) -> pd.DataFrame:
     """Return, for each number of columns and shift, the mean index of the relaxation and of the best rival."""
     means = rows.pivot_table(index=["k", "shift"], columns="method", values="index", sort=False).sort_index()
-    theirs = means[[name for name in means if name in RIVALS]]
+    theirs = means.filter(RIVALS)
     found = pd.DataFrame({"relaxation": means[OWN], "best rival": theirs.max(axis=1), "which": theirs.idxmax(axis=1)})
     return found.assign(below=found["best rival"] - found["relaxation"]).reset_index("shift")
 
@@ -179,9 +173,11 @@ def columns_found(rows: pd.DataFrame) -> pd.DataFrame:
     measures = ["chosen", "precision", "recall", "top"]
     found = pd.concat([by_method(rows, name).mean().rename(name) for name in measures], axis=1)
     top = by_method(rows, "top")
-    gains = {name: mean_of(top[OWN] - top[name]) for name in SELECTING if name in top}
-    names = [name for name in (OWN, *FIXED, *SELECTING) if name in found.index]
-    return found.loc[names].assign(**{GAIN: pd.Series(gains, dtype=object)}).rename(columns={"chosen": "selected"})
+    gains = pd.Series(
+        {name: mean_of(top[OWN] - theirs) for name, theirs in top.filter(SELECTING).items()}, dtype=object
+    )
+    found = found.filter([OWN, *FIXED, *SELECTING], axis=0).assign(**{GAIN: gains})
+    return found.rename(columns={"chosen": "selected"}).rename_axis("method")
 
 
 def fixed_weights(made: pd.DataFrame) -> pd.DataFrame:
@@ -196,11 +192,10 @@ def fixed_weights(made: pd.DataFrame) -> pd.DataFrame:
 
 def on_pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the median and mean of each method, pairs better and worse, and the mean if tuned by the true labels."""
-    wide = by_method(rows, "index")
-    wide = wide[[name for name in (OWN, *FIXED, *RIVALS) if name in wide]]
-    ours, rivals = wide[OWN], rivals_in(rows)
-    found = pd.DataFrame({"median": wide.median(), "mean": wide.mean(), "mean, tuned": rivals_in(rows, "best").mean()})
-    found.loc[OWN, "mean, tuned"] = wide[[name for name in FIXED if name in wide]].max(axis=1).mean()
+    wide = by_method(rows, "index").filter([OWN, *FIXED, *RIVALS])
+    ours, rivals, tuned = wide[OWN], wide.filter(RIVALS), by_method(rows, "best").filter(RIVALS)
+    found = pd.DataFrame({"median": wide.median(), "mean": wide.mean(), "mean, tuned": tuned.mean()})
+    found.loc[OWN, "mean, tuned"] = wide.filter(FIXED).max(axis=1).mean()
     found["better"] = (-rivals).add(ours, axis=0).gt(NEAR).sum()
     found["worse"] = rivals.sub(ours, axis=0).gt(NEAR).sum()
     both = wide[[OWN, "k-means"]]  # the pairs are resampled

@@ -58,7 +58,7 @@ def cells_of(grid: str) -> list[Cell]:
         planted = cross(n=(60, 120, 200, 400), d=(3, 5, 8, 12), noise=(0.1, 0.3, 0.5), replication=range(2))
         small = cross(n=(10, 15, 20, 25, 30), d=(2, 3, 5), noise=(0.3, 0.6), replication=[0])
     else:
-        real = [{"name": "iris 1 or 2", "ridge": 0.3}, {"name": "wine 0 or 2", "ridge": 0.1}]
+        real = [{"name": "iris 1 or 2", "ridge": 0.3}, {"name": "heart", "ridge": 0.3}]
         planted = cross(n=[60], d=[3], noise=(0.1, 0.5), replication=[0])
         small = cross(n=[8, 10], d=[3], noise=[0.6], replication=[0])
     made = {"planted": planted, "small": small}

@@ -129,7 +129,8 @@ def sensitive(table: pd.DataFrame) -> pd.DataFrame:
     """Return the fall of the error with epsilon, on runs in which the smaller epsilon gave the smaller gap."""
     keys = ["lam", "d", "replication"]
     first, second = (table[table["method"] == name].set_index(keys) for name in FISTA)
-    both = first.join(second, how="inner", lsuffix="_first", rsuffix="_second").reset_index(names=["lambda", *keys[1:]])
+    both = first.merge(second, left_index=True, right_index=True, suffixes=("_first", "_second"))
+    both = both.reset_index(names=["lambda", *keys[1:]])
     both["fall"] = (both["error_first"] - both["error_second"]).where(both["gap_second"] < both["gap_first"])
     return tabulate(
         both,

@@ -29,7 +29,9 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def measure(family: str, replication: int) -> Row:
-    """Apply all tests to one table."""
+    """Apply all tests to one table; the dip is that of its first principal component (Hartigan and Hartigan, 1985)."""
+    from diptest import diptest  # the documentation needs the rest of this file without this package
+
     rng = np.random.default_rng([2017, 25, zlib.crc32(family.encode()), replication])
     X = (WITHOUT | WITH)[family](rng)
     found = dc.structure_test(X, rng=replication)
@@ -42,11 +44,7 @@ def measure(family: str, replication: int) -> Row:
         deviation = X.std(axis=0)
         Z = (X - X.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
         row["p_sigclust"] = sigclust(Z, rng)
-        from diptest import diptest  # the documentation needs the rest of this file without this package
-
-        row["p_dip"] = float(
-            diptest(Z @ np.linalg.svd(Z, full_matrices=False)[2][0])[1]
-        )  # Hartigan and Hartigan (1985)
+        row["p_dip"] = float(diptest(Z @ np.linalg.svd(Z, full_matrices=False)[2][0])[1])
     return row
 
 

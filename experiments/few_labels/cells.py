@@ -98,14 +98,9 @@ def cells_of(grid: str) -> list[Cell]:
         {"kind": kind, "name": name, "known": m, "replication": replication}
         for kind, name in sets
         for m in known
-        if m / 2 <= MOST_KNOWN * smallest(name)
+        if m / 2 <= MOST_KNOWN * np.bincount(read_table(name)[1]).min()
         for replication in replications
     ]
-
-
-def smallest(name: str) -> int:
-    """Return the number of points in the smaller class."""
-    return int(np.bincount(read_table(name)[1]).min())
 
 
 @cache

@@ -31,19 +31,25 @@ PROGRAM = holds_mostly("the integer program takes ten times as long or does not 
 DIRECTIONS = holds_mostly("in two and three dimensions, the search is faster than all directions", ENUMERATED, 0.5)
 ALTERNATION = holds_mostly("alternation from many random directions reaches the optimum, uncertified", RESTARTED)
 IMPROVEMENT = holds_mostly("rounding followed by one alternation is optimal", IMPROVED)
-PAPER_ROUNDING, NEARER = (
-    Rule(
+
+
+def holds_for_more_than_half(statement: str, row: str) -> Rule:
+    """Return the rule that a row of a table of `shares` has a share above 50 %, in part if its interval is not."""
+    return Rule(
         statement,
-        f'agrees if the interval of the share of "{row}" is above 50 %, in part if the share is; not tested with fewer than '
-        f"{MIN_INSTANCES} instances",
-        lambda table, row=row: table.loc[row, "share"].low > 0.5,
-        lambda table, row=row: table.loc[row, "share"].value > 0.5,
-        tested=lambda table, row=row: row in table.index and table.loc[row, "instances"] >= MIN_INSTANCES,
+        f'agrees if the interval of the share of "{row}" is above 50 %, in part if the share is; not tested with fewer '
+        f"than {MIN_INSTANCES} instances",
+        lambda table: table.loc[row, "share"].low > 0.5,
+        lambda table: table.loc[row, "share"].value > 0.5,
+        tested=lambda table: row in table.index and table.loc[row, "instances"] >= MIN_INSTANCES,
     )
-    for statement, row in (
-        ("the rounding of the paper is optimal up to the tolerance on most instances", ROUNDED),
-        ("if the two differ, the optimum is closer to the true classes than the rounding", "real"),
-    )
+
+
+PAPER_ROUNDING = holds_for_more_than_half(
+    "the rounding of the paper is optimal up to the tolerance on most instances", ROUNDED
+)
+NEARER = holds_for_more_than_half(
+    "if the two differ, the optimum is closer to the true classes than the rounding", "real"
 )
 RULES = (SMALL_ROOT, HARDNESS, PROGRAM, DIRECTIONS, ALTERNATION, IMPROVEMENT, PAPER_ROUNDING, NEARER)
 

@@ -15,7 +15,6 @@ from experiments.benchmark.findings import gap_text, memory_text, pivot, seconds
 from experiments.benchmark.scale import costs
 from experiments.harness import findings
 from experiments.harness.intervals import proportion_of
-from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
 
 FIGURES = Path(__file__).parents[1] / "figures"
@@ -71,16 +70,6 @@ def mutation_row(name: str, table: pd.DataFrame) -> list[str]:
     score = proportion_of(scored(table).to_numpy())
     counts = [possible, len(table), int(is_killed(table).sum()), int((table["reason"] != "").sum())]
     return [name, *map(str, counts), f"{score.value:.1%}", f"{score.low:.1%} to {score.high:.1%}"]
-
-
-def table_of_coverage(table: pd.DataFrame) -> str:
-    """Return the statements and branches of the library that the fast tests run, folder by folder."""
-    named = [(str(row["folder"]), row) for _, row in table.iterrows()]
-    rows = []
-    for name, counts in [*named, ("all", table.drop(columns="folder").sum())]:
-        both, branches = shares_of(counts)
-        rows.append([name, str(counts["statements"]), str(counts["branches"]), f"{both:.1%}", f"{branches:.1%}"])
-    return list_table(("folder", "statements", "branches", "of both, run", "of the branches, run"), rows)
 
 
 def table_of_convergence(goal: float, table: pd.DataFrame) -> str:
@@ -141,7 +130,6 @@ FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from w
     "large_memory": ("benchmark", partial(table_of_large, memory_text)),
     "stress": ("stress", table_of_stress),
     "mutation": ("mutation", table_of_mutation),
-    "coverage": ("coverage", table_of_coverage),
     "convergence_loose": ("convergence", partial(table_of_convergence, GOALS[0])),
     "convergence_tight": ("convergence", partial(table_of_convergence, GOALS[1])),
     "scale": ("scale", table_of_scale),

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -21,7 +20,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.problem.formatting import format_upper
 from diffrac_cvx.typing import Array
 from experiments.harness import provenance
-from experiments.harness.style import ACCENT, PAGE, SECONDARY, STYLE, save
+from experiments.harness.style import ACCENT, SECONDARY, panels
 
 FIGURES = Path("figures")
 MOST = 10  # columns shown
@@ -35,20 +34,17 @@ def draw(stem: Path) -> None:
     cells = load_breast_cancer()
     X, names = cells.data, list(cells.feature_names)
     model = dc.DiffracClustering(test_structure=True).fit(X)
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(2, 2, figsize=(PAGE, 4.4))
-        panels = axes.flat
-        dc.plotting.StructureDisplay(model.structure_).plot(panels[0])
+    with panels(stem, 2, 2, 4.4) as (_, axes):
+        dc.plotting.StructureDisplay(model.structure_).plot(axes.flat[0])
         true = cells.target_names[cells.target]
-        points = dc.plotting.ProjectionDisplay.from_estimator(model, X, true).plot(panels[1])
+        points = dc.plotting.ProjectionDisplay.from_estimator(model, X, true).plot(axes.flat[1])
         points.legend_.set_loc("upper right")
-        dc.plotting.DirectionDisplay.from_estimator(model, feature_names=names).plot(panels[2], most=MOST)
-        panels[1].set_ylim(top=1.45 * panels[1].get_ylim()[1])
-        draw_proof(panels[3], model.lower_bound_, model.lower_bound_ + model.label_gap_)
+        dc.plotting.DirectionDisplay.from_estimator(model, feature_names=names).plot(axes.flat[2], most=MOST)
+        axes.flat[1].set_ylim(top=1.45 * axes.flat[1].get_ylim()[1])
+        draw_proof(axes.flat[3], model.lower_bound_, model.lower_bound_ + model.label_gap_)
         words = ("structure test", "clusters and true classes", "feature importance", "certified bound")
-        for letter, ax, title in zip("abcd", panels, words, strict=True):
+        for letter, ax, title in zip("abcd", axes.flat, words, strict=True):
             ax.set_title(f"({letter}) {title}")
-        save(figure, stem)
 
 
 def draw_proof(ax: Axes, lower: float, cost: float) -> None:
@@ -80,8 +76,7 @@ def compare() -> pd.DataFrame:
         K = len(np.unique(y))
         begun = time.perf_counter()
         model = dc.DiffracClustering(n_clusters=K, random_state=0, test_structure=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model.fit(X)
             seconds = time.perf_counter() - begun
             others = KMeans(K, n_init=RESTARTS, random_state=0).fit_predict(StandardScaler().fit_transform(X))

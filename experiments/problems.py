@@ -117,11 +117,6 @@ class TimedInstance(NamedTuple):
         factor, _, root = self.weight.partition("/")
         return float(factor) / (self.n**0.5 if root else 1.0)
 
-    @property
-    def penalty(self) -> dc.Penalty:
-        """Penalty with this lambda."""
-        return dc.Penalty.l1(self.lam)
-
 
 # At lambda = 0 the optimum of a1a is 2e-6 and that of corel5k 2e-12: a relative gap is not attainable there.
 FULL = (

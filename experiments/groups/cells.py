@@ -1,4 +1,4 @@
-"""Cells: planted feature groups, by the group penalty and by l1."""
+"""Feature groups: recovery of planted groups compared with the l1 penalty and with wrong groups."""
 
 import warnings
 from typing import NamedTuple

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
@@ -15,10 +16,11 @@ from diffrac_cvx import __version__
 from diffrac_cvx.datasets.real import checksum
 from diffrac_cvx.errors import DataError
 from experiments.harness import provenance
-from experiments.harness.findings import Finding, describe
+from experiments.harness.findings import Finding, format_found
 from experiments.harness.sweep import Cell, Log, Row, SweepError, Task, sweep
 from experiments.harness.tables import read_table, write_table
 
+FOLDER = Path(__file__).parents[1]
 REFUSED, INTERRUPTED = 2, 130  # exit statuses: request refused; Ctrl-C
 LOGS = Path("build")
 PARTIAL = LOGS / "partial"  # for results that would replace a table with more cells
@@ -32,25 +34,8 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Oracle:
-    """A second sweep that solves some cells of the first by other means.
-
-    Attributes
-    ----------
-    cells, measure : callable
-        As in `Experiment`.
-    compare : callable
-        Maps the table and the oracle's table to a table of their agreement, written as ``NAME_agreement.csv``.
-    """
-
-    cells: Callable[[str], Sequence[Cell]]
-    measure: Callable[..., Row]
-    compare: Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]
-
-
-@dataclass(frozen=True)
 class Experiment:
-    """A figure and its table.
+    """A figure and its table; `load` reads it from the modules of its folder.
 
     Attributes
     ----------
@@ -70,11 +55,10 @@ class Experiment:
         Limits per cell, in seconds and GB.
     complete : callable, optional
         Completes the measured table before it is written, with columns that need the rows of several cells.
-    oracle : Oracle, optional
-        Second sweep with which the first is compared.
+    reference : callable, optional
+        As `measure`, by the reference implementation.
     check : callable, optional
-        Maps the table, or with an oracle the table of the agreement, to an `Outcome`; if it fails, the exit status
-        of the command is 1.
+        Maps the table to an `Outcome`; if it fails, the exit status of the command is 1.
     """
 
     name: str
@@ -86,8 +70,34 @@ class Experiment:
     seconds: float | None = None
     memory: float | None = None
     complete: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    oracle: Oracle | None = None
+    reference: Callable[..., Row] | None = None
     check: Callable[[pd.DataFrame], Outcome] | None = None
+
+
+MODULES = ("cells", "findings", "plot")  # of an experiment, in its folder; only the first is required
+NAMES = {  # fields of an experiment, and their names in its modules; the others are optional
+    "cells": "cells_of", "measure": "measure", "findings": "findings", "name": "TABLE", "settings": "SETTINGS",
+    "seconds": "CELL_SECONDS", "memory": "CELL_MEMORY", "complete": "complete", "check": "check",
+    "reference": "measure_reference",
+}  # fmt: skip
+
+
+def find_experiments() -> dict[str, Path]:
+    """Return the first module of each experiment: cells.py of a folder, or another that defines `cells_of`."""
+    paths = [path for path in FOLDER.glob("*/*.py") if "\ndef cells_of(" in path.read_text(encoding="utf-8")]
+    names = {path.parent.name if path.stem == "cells" else path.stem: path for path in paths}
+    return dict(sorted(names.items()))
+
+
+def load(name: str) -> Experiment:
+    """Return an experiment by the names that its modules define: those of its folder, or a single one."""
+    path = find_experiments()[name]
+    paths = [path.with_name(f"{module}.py") for module in MODULES] if path.stem == "cells" else [path]
+    defined: dict[str, Any] = {"TABLE": name}
+    for each in filter(Path.exists, paths):
+        defined |= vars(import_module(f"experiments.{each.parent.name}.{each.stem}"))
+    given = {field: defined[name] for field, name in NAMES.items() if name in defined}
+    return Experiment(draw=defined.get("draw"), **given)
 
 
 def run(experiment: Experiment, about: str | None, arguments: list[str] | None = None) -> int:
@@ -95,17 +105,15 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--grid", choices=("full", "smoke"), default="full")
     parser.add_argument("--jobs", type=positive, default=1, help="number of single-threaded processes")
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="dask scheduler whose workers measure the cells (instead of --jobs local processes)",
-    )
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="dask scheduler, used instead of local processes")
     parser.add_argument("--out", type=Path, help="output folder; figures by default, build for a smoke run")
-    parser.add_argument(
-        "--replace", action="store_true", help="replace the table even if this run measures fewer cells"
-    )
+    parser.add_argument("--replace", action="store_true", help="replace even a table of more cells than this run has")
     parser.add_argument("--draw-only", action="store_true", help="draw the existing table without measuring")
+    if experiment.reference is not None:
+        parser.add_argument("--reference", action="store_true", help="solve by the reference implementation, CVXPY")
     values = parser.parse_args(arguments)
+    if experiment.reference is not None and values.reference:
+        experiment = replace(experiment, name=f"{experiment.name}_reference", measure=experiment.reference)
     try:
         folder = values.out or (provenance.FIGURES if values.grid == "full" else LOGS)
         if values.draw_only:
@@ -158,30 +166,23 @@ def whole_or_beside(path: Path, count: int, replace: bool) -> Path:
 
 
 def measure_and_draw(experiment: Experiment, folder: Path, values: argparse.Namespace) -> int:
-    """Measure the cells and those of the oracle, write and draw the tables; return the exit status."""
-    grid, cells, oracle = values.grid, experiment.cells(values.grid), experiment.oracle
+    """Measure the cells, write and draw the table; return the exit status."""
+    grid, cells = values.grid, experiment.cells(values.grid)
     path = folder / f"{experiment.name}.csv"
     stem = whole_or_beside(path, len(cells), values.replace) / experiment.name
     settings = {"grid": grid, "version": __version__, **experiment.settings}
     if grid == "full":  # rows measured at another commit are measured again
         settings["commit"] = provenance.read_commit()
     name = f"{experiment.name}_{grid}_{checksum(json.dumps(settings, sort_keys=True).encode())[:8]}"
-    logs = {experiment.name: Log(LOGS / f"{name}.log")}
-    task = Task(experiment.measure, experiment.seconds, experiment.memory)
-    where = {"jobs": values.jobs, "scheduler": values.scheduler}
-    table = sweep(cells, task, logs[experiment.name], title=experiment.name, **where)
+    log, task = Log(LOGS / f"{name}.log"), Task(experiment.measure, experiment.seconds, experiment.memory)
+    table = sweep(cells, task, log, jobs=values.jobs, title=experiment.name, scheduler=values.scheduler)
     if experiment.complete is not None:
         table = experiment.complete(table)
     write_table(table, stem.with_suffix(".csv"))
-    if oracle is not None:
-        log = logs[agreement_of(stem).stem] = Log(LOGS / f"{name}_oracle.log")
-        solved = sweep(oracle.cells(grid), replace(task, measure=oracle.measure), log, title="oracle", **where)
-        write_table(oracle.compare(table, solved), agreement_of(stem))
     status = draw_and_report(experiment, stem, grid)
-    for written, log in logs.items():
-        if grid == "full" and stem.parent == provenance.FIGURES:
-            provenance.record([written], log.seconds)
-        log.path.unlink(missing_ok=True)
+    if grid == "full" and stem.parent == provenance.FIGURES:
+        provenance.record([experiment.name], log.seconds)
+    log.path.unlink(missing_ok=True)
     return status
 
 
@@ -190,17 +191,10 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
     table = read_table(stem.with_suffix(".csv"))
     if experiment.draw is not None:
         experiment.draw(table, stem)
-    verdict = Outcome("", True)
-    if experiment.check is not None:
-        verdict = experiment.check(table if experiment.oracle is None else read_table(agreement_of(stem)))
-        print(verdict.text)
+    verdict = experiment.check(table) if experiment.check is not None else Outcome("", True)
+    print(verdict.text, end="\n" * bool(verdict.text))
     if grid == "smoke":
         print("The smoke grid only checks that the command works; it is too coarse for the verdicts below.")
-    print("\n".join(map(describe, experiment.findings(table))))
+    print("\n".join(map(format_found, experiment.findings(table))))
     print(f"wrote {stem}.csv" + (", .pdf and .png" if experiment.draw is not None else ""))
     return 0 if verdict.passed else 1
-
-
-def agreement_of(stem: Path) -> Path:
-    """Return the path of the agreement with the oracle."""
-    return stem.with_name(f"{stem.name}_agreement.csv")

@@ -7,8 +7,8 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -194,15 +194,22 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join(f"|{'|'.join(line)}|" for line in (head, ["-"] * len(head), *rows))
 
 
-def describe(finding: Finding) -> str:
-    """Format a finding for a terminal."""
-    head, *rows = lines_of(finding.table)
-    shown = pd.DataFrame(rows, columns=head).to_string(index=False)
-    lines = [fill(f"{finding.caption}. {finding.comment}".rstrip(), width=116), shown]
-    for rule in finding.rules:
-        named = rule.of_paper
-        place = f"{named.place}: {named.text}" if named else rule.statement
-        lines.append(
-            fill(f"[{rule(finding.table).value}] {place} -- {rule.words}.", width=116, subsequent_indent="    ")
-        )
-    return "\n".join(lines) + "\n"
+def format_found(found: Finding) -> str:
+    """Return the text of a finding in Markdown."""
+    comment = f" {found.comment}" if found.comment else ""
+    parts = [f"**{capital(found.caption)}.**{comment}", "", markdown(found.table), ""]
+    for words, rules in groupby(found.rules, key=lambda rule: rule.words):
+        verdicts = [f"{name_of(rule)}: **{rule(found.table).value}**" for rule in rules]
+        parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
+    return "\n".join([*parts, ""] if found.rules else parts)
+
+
+def name_of(rule: Rule) -> str:
+    """Return the number and the place of the statement of a rule, or its sentence."""
+    named = rule.of_paper
+    return f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
+
+
+def capital(text: str) -> str:
+    """Capitalise a phrase unless it begins with a symbol or a lower-case name."""
+    return text if text[1:2] in "' >=_<" or text.startswith(("cvx", "yy'", "vv'")) else text[0].upper() + text[1:]

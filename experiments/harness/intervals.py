@@ -26,12 +26,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def __format__(self, spec: str) -> str:
-        """Format the number and the ends of its interval."""
-        if not np.isfinite(self.value):
-            return "not determined"
-        return f"{self.value:{spec}} ({self.low:{spec}} to {self.high:{spec}})"
-
     def __str__(self) -> str:
         """Format with two digits of the width of the interval; without an interval if it has no width."""
         width = self.high - self.low
@@ -40,7 +34,8 @@ class Interval(NamedTuple):
         if not np.isfinite(width):
             return f"{self.value:.3g} (no interval)"
         decimals = max(1 - int(np.floor(np.log10(width))), 0)
-        return f"{self:.{decimals}f}" if decimals <= 5 else f"{self:.1e}"
+        value, low, high = (f"{end:.{decimals}f}" if decimals <= 5 else f"{end:.1e}" for end in self)
+        return f"{value} ({low} to {high})"
 
     def within(self, low: float, high: float) -> bool:
         """Return whether the whole interval lies between two numbers."""
@@ -150,20 +145,13 @@ def proportion_of(successes: npt.ArrayLike, groups: npt.ArrayLike | None = None)
     successes = np.asarray(successes, dtype=float)
     if len(successes) == 0:
         return Proportion(*UNKNOWN)
-    p = float(successes.mean())
-    n = float(len(successes)) if groups is None else effective_number(successes, np.asarray(groups))
+    p, n = float(successes.mean()), float(len(successes))
+    if groups is not None:
+        excess = np.bincount(np.unique(groups, return_inverse=True)[1], successes - p)
+        m = len(excess)
+        variance = m / max(m - 1, 1) * float(np.sum(excess**2)) / n**2
+        n = float(np.clip(p * (1 - p) / variance, m, n)) if m > 1 and excess.any() else float(m)
     z = float(scipy.stats.norm.ppf((1 + LEVEL) / 2))
     middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
     return Proportion(p, max(min(middle - half, p), 0.0), min(max(middle + half, p), 1.0))
-
-
-def effective_number(successes: Array, groups: npt.NDArray[Any]) -> float:
-    """Return the number of independent rows that determine a proportion as well as grouped rows do."""
-    p, number = float(successes.mean()), np.unique(groups, return_inverse=True)[1]
-    excess = np.bincount(number, successes - p)
-    m, n = len(excess), len(successes)
-    if m < 2 or not excess.any():
-        return float(m)
-    variance = m / (m - 1) * float(np.sum(excess**2)) / n**2
-    return float(np.clip(p * (1 - p) / variance, m, n))

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,13 +30,9 @@ def read_commit() -> str:
 
 def read_machine() -> str:
     """Return the system and the processor, without names of people or hosts."""
-    model = platform.processor() or platform.machine()
     cpu = Path("/proc/cpuinfo")
-    if cpu.exists():
-        names = [
-            line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")
-        ]
-        model = names[0] if names else model
+    named = re.search(r"model name\s*: (.*)", cpu.read_text()) if cpu.exists() else None
+    model = named[1] if named else platform.processor() or platform.machine()
     return f"{platform.system()}, {model}, Python {platform.python_version()}"
 
 

@@ -11,8 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,10 +19,19 @@ import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
 from experiments import answer
-from experiments.__main__ import find_modules
 from experiments.benchmark import findings as benchmark
 from experiments.harness import provenance
-from experiments.harness.findings import BY_NAME, STATEMENTS, Finding, Rule, Statement, Verdict, markdown
+from experiments.harness.command import load
+from experiments.harness.findings import (
+    BY_NAME,
+    STATEMENTS,
+    Finding,
+    Statement,
+    Verdict,
+    capital,
+    format_found,
+    markdown,
+)
 from experiments.harness.tables import read_table
 
 PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
@@ -95,9 +102,8 @@ def read_sections(tables: Path = FIGURES) -> list[Section]:
 
 
 def findings_of(stem: str) -> ModuleType:
-    """Return the module with the findings of an experiment, findings.py of its folder or the whole of it."""
-    module = find_modules()[stem]
-    return import_module(f"experiments.{stem}.findings" if module.endswith(".experiment") else module)
+    """Return the module with the findings of an experiment."""
+    return sys.modules[load(stem).findings.__module__]
 
 
 def collect_verdicts(sections: Iterable[Section]) -> dict[str, Verdict]:
@@ -170,45 +176,18 @@ def format_section(section: Section) -> str:
     return "\n".join([*lines, *map(format_found, section.found)])
 
 
-def format_found(found: Finding) -> str:
-    """Return the text of a finding."""
-    comment = f" {found.comment}" if found.comment else ""
-    parts = [f"**{capital(found.caption)}.**{comment}", "", markdown(found.table), ""]
-    for words, rules in groupby(found.rules, key=lambda rule: rule.words):
-        verdicts = [f"{name_of(rule)}: **{rule(found.table).value}**" for rule in rules]
-        parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
-    return "\n".join([*parts, ""] if found.rules else parts)
-
-
-def name_of(rule: Rule) -> str:
-    """Return the number and the place of the statement of a rule, or its sentence."""
-    named = rule.of_paper
-    return f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
-
-
 def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the section on tables measured again: date, share of the cells, and disagreements."""
     lines = ["## Tables measured again", "", RECHECKED, ""]
     if not records:
         return "\n".join([*lines, "No table has been measured again yet.", ""])
-    counts = {
-        name: {
-            "date": record["date"],
-            "cells": record["cells"],
-            "again": record["compared"],
-            "share": f"{record['compared'] / record['cells']:.1%}",
-            "disagreements": len(record["disagreements"]),
-        }
-        for name, record in records.items()
-    }
-    table = markdown(pd.DataFrame.from_dict(counts, orient="index").rename_axis("table"))
+    table = pd.DataFrame.from_dict(records, orient="index").rename_axis("table")
+    table["disagreements"] = table["disagreements"].map(len)
+    table["chosen"] = (table["compared"] / table["cells"]).map("{:.1%}".format)
+    shown = table[["date", "cells", "compared", "chosen", "disagreements"]]
     found = [f"- `{name}`: {sentence}" for name, record in records.items() for sentence in record["disagreements"]]
-    return "\n".join([*lines, table, "", *([*found, ""] if found else [])])
-
-
-def capital(text: str) -> str:
-    """Capitalise a phrase unless it begins with a symbol or a lower-case name."""
-    return text if text[1:2] in "' >=_<" or text.startswith(("cvx", "yy'", "vv'")) else text[0].upper() + text[1:]
+    titles = {"compared": "again", "chosen": "share"}
+    return "\n".join([*lines, markdown(shown.rename(columns=titles)), "", *([*found, ""] if found else [])])
 
 
 def with_passage(text: str, mark: str, passage: str) -> str:

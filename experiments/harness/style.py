@@ -19,14 +19,15 @@ from matplotlib.figure import Figure
 from diffrac_cvx.machine.writing import atomic_file
 from diffrac_cvx.plotting.canvas import ACCENT, GRAY, SECONDARY, Style
 from diffrac_cvx.typing import Array
+from experiments.harness.boundary import Boundary
 from experiments.harness.intervals import Interval
 
 PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
 
 __all__ = [
-    "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "draw_intervals", "open_marks", "panels", "save",
-    "with_band", "with_intervals",
+    "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "draw_boundary", "draw_intervals", "open_marks",
+    "panels", "save", "with_band", "with_intervals",
 ]  # fmt: skip
 STYLE: Any = {
     "font.size": 8,
@@ -101,3 +102,20 @@ def draw_intervals(ax: Axes, x: npt.ArrayLike, found: Sequence[Interval], **styl
     """Draw numbers with their intervals."""
     value, low, high = np.array(list(found)).T
     ax.errorbar(x, value, np.array([value - low, high - value]), **style)
+
+
+def draw_boundary(ax: Axes, found: Boundary, color: str, mark: str = "o", **line: Any) -> None:
+    """Draw a boundary: points with their intervals, open triangles if it is above or below the grid."""
+    inside = found.inside
+    low, high = found.n50 - found.low, found.high - found.n50
+    bars = np.maximum([low[inside], high[inside]], 0.0)
+    style: dict[str, Any] = {"ms": 2.8, "mfc": "white", "mec": color, "mew": 0.8} | line
+    if inside.any():  # an unclipped line without points would affect the layout
+        d, n = found.d[inside], found.n50[inside]
+        ax.errorbar(d, n, bars, fmt=mark, ecolor=color, elinewidth=0.7, clip_on=False, zorder=4, **style)
+    for side, triangle in ((1, "^"), (-1, "v")):
+        at = found.outside == side
+        if at.any():
+            ax.plot(
+                found.d[at], found.n50[at], triangle, color=color, ms=3.2, mfc="none", mew=0.7, clip_on=False, zorder=4
+            )

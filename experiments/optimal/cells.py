@@ -1,4 +1,7 @@
-"""Cells: one instance with its labels by branch and bound, by other exact methods, and by heuristics."""
+"""Certified optimal labels by branch and bound compared with other exact methods, and the relaxation assessed by them.
+
+It fails if two exact methods, or a bound and the objective of any labels, contradict each other.
+"""
 
 import time
 import warnings

@@ -139,7 +139,7 @@ def with_column(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return table[table[column].notna()] if column in table else table.iloc[:0].reindex(columns=[*table.columns, column])
 
 
-def check_bounds(table: pd.DataFrame) -> Outcome:
+def check(table: pd.DataFrame) -> Outcome:
     """Pass if no labels have an objective below a lower bound and all exact methods agree."""
     wrong = []
     for _, row in table.iterrows():

@@ -1,4 +1,4 @@
-"""Cells of the phase transition (Figure 1): problems, and the measurement of one cell."""
+"""Figure 1: phase transitions of the rank and of the clustering error."""
 
 import warnings
 from itertools import product
@@ -15,7 +15,6 @@ from experiments.phase_transition.uniqueness import is_only_solution
 from experiments.theory.unique_solution import statistical_dimension
 
 RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as rank one
-AMBIGUOUS = (1e-3, 0.2)  # ratios between which verdicts of solvers are not compared
 AFFINE_TOL = 1e-8
 LOOSE_TOL = 1e-4  # for a second solution of the affine cells: accuracy that cvx calls inaccurate by default, eps^(1/4)
 FINE_TOL, SPARSE_TOL, LARGE_TOL = 5e-4, 0.05, 0.1  # relative to lambda l, about the value of the planted solution
@@ -82,9 +81,7 @@ SETTINGS = {
     "time_limit": TIME_LIMIT,
     "rank_one": RANK_ONE,
 }
-SAMPLES = {"full": {"affine": 30, "sparse": 12}, "smoke": {"affine": 3, "sparse": 2}}  # per panel, for the oracle
-ORACLE_SIDE = 40  # the oracle is an interior point: cells up to this dimension and
-ORACLE_ROWS = 120_000  # this many nonzeros can be sampled for it
+INTERIOR_SIDE, INTERIOR_NONZEROS = 41, 240_000  # largest semidefinite cone and problem for an interior point
 
 
 def cells_of(grid: str) -> list[Cell]:
@@ -111,18 +108,6 @@ def is_measured(panel: str, n: int, d: int) -> bool:
     if kind == "rotated" and d > MOST_ROTATED:
         return False
     return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
-
-
-def sample_of(grid: str) -> list[Cell]:
-    """Return the cells that the oracle also solves: a fixed random sample."""
-    chosen = []
-    for k, panel in enumerate(panel for panel in PANELS if panel != INTERIOR):
-        able = [c for c in cells_of(grid) if c["panel"] == panel and c["d"] <= ORACLE_SIDE]
-        able = [c for c in able if c["n"] * (c["d"] + 1) * (c["d"] + 2) // 2 <= ORACLE_ROWS]
-        size = SAMPLES[grid]["affine" if panel == "affine" else "sparse"]
-        drawn = np.random.default_rng([2017, k]).choice(len(able), size=min(size, len(able)), replace=False)
-        chosen += [able[i] for i in sorted(drawn)]
-    return chosen
 
 
 def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
@@ -179,26 +164,23 @@ def tolerance_of(panel: str, lam: float, d: int) -> float:
     return (FINE_TOL if fine else SPARSE_TOL if d < LARGE_D else LARGE_TOL) * lam * sparsity
 
 
-def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:
+def measure(panel: str, n: int, d: int, replication: int) -> Row:
     """Solve a cell by `low_rank`; 1-sparse cells whose unique solution is the planted one are not solved."""
     if panel == INTERIOR:
         return measure_reference(panel, n, d, replication)
     X, y, _ = data_of(panel, n, d, replication)
     lam = weight_of(panel, n)
-    if PANELS[panel].sparsity == 1:
-        unique = is_only_solution(X)
-        row = by_theorem(lam) if unique else describe(solve(X, lam, tolerance_of(panel, lam, d)), y, lam)
-        return row | {"rank_one": int(unique), "verdict": "uniqueness"}
+    by_uniqueness = {"rank_one": 1, "verdict": "uniqueness"}
+    if PANELS[panel].sparsity == 1 and is_only_solution(X):  # it is e1 e1'/(1 + lam)^2
+        bracket = dict.fromkeys(("value", "lower", "upper"), lam / (1.0 + lam))
+        row: Row = {"lam": lam, "solver": "theorem", **bracket, "gap": 0.0, "eigenvalue_ratio": 0.0, "error": 0.0}
+        return row | by_uniqueness
     row = describe(solve(X, lam, tolerance_of(panel, lam, d)), y, lam)
+    if PANELS[panel].sparsity == 1:
+        row |= by_uniqueness | {"rank_one": 0}
     if panel == "affine":
         row["loose_ratio"] = dc.metrics.eigenvalue_ratio(solve(X, lam, LOOSE_TOL).F)
     return row
-
-
-def by_theorem(lam: float) -> Row:
-    """Return the row of a 1-sparse cell with the unique solution e1 e1'/(1 + lam)^2, which is not computed."""
-    bracket = dict.fromkeys(("value", "lower", "upper"), lam / (1.0 + lam))
-    return {"lam": lam, "solver": "theorem", **bracket, "gap": 0.0, "eigenvalue_ratio": 0.0, "error": 0.0}
 
 
 def solve(X: Array, lam: float, tol: float) -> dc.Result:
@@ -213,7 +195,7 @@ def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
     lam = weight_of(panel, n)
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         relaxation = dc.v_space(X, 1.0, dc.Penalty.l1(lam))
-    small = relaxation.size.side <= ORACLE_SIDE + 1 and relaxation.size.nonzeros <= 2 * ORACLE_ROWS
+    small = relaxation.size.side <= INTERIOR_SIDE and relaxation.size.nonzeros <= INTERIOR_NONZEROS
     tol = INTERIOR_TOL if panel == INTERIOR else 1e-5
     result = dc.solve(relaxation, solver="CLARABEL" if small else "SCS", tol=tol)
     if result.status is dc.Status.FAILED:

@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, ListedColormap, Normalize
 
 from diffrac_cvx.typing import Array
-from experiments.harness.boundary import Boundary, find_boundary, fit_power
-from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, save
-from experiments.phase_transition.curves import draw_boundary, draw_fit
+from experiments.harness.boundary import MIN_DIMENSION, Boundary, find_boundary, fit_power
+from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, draw_boundary, save
 from experiments.phase_transition.findings import by_interior_point, with_recovery
 from experiments.phase_transition.uniqueness import wendel
 from experiments.theory.unique_solution import statistical_dimension
@@ -40,14 +39,13 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             draw_map(ax, panel[name], column, colors)
             found = find_boundary(panel[name], success)
             draw_boundary(ax, found, ACCENT)
-            draw_fit(ax, found, ACCENT)
             draw_theory(ax, name)
             if letter == "c":
                 inner = find_boundary(by_interior_point(with_recovery(table)), "recovered")
                 draw_boundary(ax, inner, GREEN, "s", ms=2.0)
                 ax.text(0.04, 0.92, "interior point", transform=ax.transAxes, color=GREEN, fontsize=6.5)
             ax.set_title(f"({letter}) {title}", fontsize=7.5)
-            say_exponent(ax, found)
+            draw_fit(ax, found)
         for letter in "abcdefg":
             axes[letter].set(xscale="log", yscale="log", **LIMITS, xlabel="", ylabel="")
             axes[letter].tick_params(labelleft=letter in "ae")
@@ -98,9 +96,12 @@ def draw_theory(ax: Axes, name: str) -> None:
         ax.text(0.04, 0.92, "$(d + 1)/2$", transform=ax.transAxes, color=SECONDARY, fontsize=6.5)
 
 
-def say_exponent(ax: Axes, found: Boundary) -> None:
-    """Write the fitted exponent with its interval, if it is determined."""
-    exponent = fit_power(found).exponent
+def draw_fit(ax: Axes, found: Boundary) -> None:
+    """Draw the power law through a boundary and write its exponent with its interval, if it is determined."""
+    exponent, factor, _ = fit_power(found)
+    d = found.d[found.inside & (found.d >= MIN_DIMENSION)]
+    if np.isfinite(exponent.value):
+        ax.plot(d, factor * d**exponent.value, color=ACCENT, lw=1.0, zorder=3)
     text = f"$n \\propto d^{{\\,{exponent.value:.2f}}}$\n({exponent.low:.2f} to {exponent.high:.2f})"
     text = text if np.isfinite(exponent.high) else "no fit"
     ax.text(0.97, 0.03, text, transform=ax.transAxes, color=ACCENT, fontsize=6.5, ha="right")

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels
-from experiments.phase_transition.curves import draw_boundary
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, draw_boundary, panels
 from experiments.rivals.findings import LAWS, boundaries
 from experiments.theory.unique_solution import statistical_dimension
 

@@ -1,4 +1,4 @@
-"""Cells of the robustness experiment (Figure 4): clustering error of six methods as noise dimensions are added."""
+"""Figure 4: clustering error of k-means, alternating optimisation and the relaxation as noise dimensions are added."""
 
 import warnings
 from collections.abc import Callable

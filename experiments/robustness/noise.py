@@ -8,7 +8,6 @@ import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.command import Experiment
 from experiments.harness.findings import Finding, one_row
 from experiments.harness.intervals import mean_of, proportion_of
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels, with_intervals
@@ -123,6 +122,3 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             ax.set_xlim(left=0.0)
         axes[0].set_ylabel(f"clustering error, $d = {table['d'].iloc[0]}$")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
-
-
-EXPERIMENT = Experiment("noise", cells_of, measure, draw, findings, SETTINGS)

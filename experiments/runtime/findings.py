@@ -8,7 +8,7 @@ import pandas as pd
 from diffrac_cvx.typing import Array
 from experiments.benchmark.cells import TIMES
 from experiments.harness.findings import Finding, Rule, one_row
-from experiments.harness.intervals import UNKNOWN, Interval, bootstrap, mean_of, median_of, proportion_of
+from experiments.harness.intervals import UNKNOWN, Interval, bootstrap, mean_of, median_of
 from experiments.methods import CVXPY, MAX_CUT, MEMORY
 from experiments.runtime.cells import LIMIT
 
@@ -97,14 +97,6 @@ AGAINST_MAX_CUT = Rule(
     lambda t: any(map(any, are_comparable(t, MAX_CUT_ROWS))),
     tested=has_instances(MAX_CUT_ROWS),
 )
-NO_MAX_CUT = Rule(
-    "fig3-no-max-cut",
-    "agrees if on every instance the excess exceeds the certified gaps of both solutions, in part if on more than half "
-    "(lower end)",
-    lambda t: all(share.value == 1.0 for share in t["another problem"]),
-    lambda t: all(share.low > 0.5 for share in t["another problem"]),
-    tested=lambda t: (t["instances"] >= MIN_INSTANCES).all(),
-)
 TWO_RULES = Rule(
     "fig3-epsilon",
     "agrees if the intervals lie below 1 for the gap, above 1 for iterations and time, and above 0 for the fall of the "
@@ -121,7 +113,7 @@ SPARSE = Rule(
     lambda t: t["lead of CVXPY"].iloc[0].low > 0,
     tested=lambda t: (t["instances"] >= MIN_INSTANCES).all(),
 )
-RULES = (COST, ITERATIONS, BREAKDOWN, CVX, AGAINST_MAX_CUT, NO_MAX_CUT, TWO_RULES, SPARSE)
+RULES = (COST, ITERATIONS, BREAKDOWN, CVX, AGAINST_MAX_CUT, TWO_RULES, SPARSE)
 
 
 def is_dearer_and_narrower(table: pd.DataFrame) -> bool:
@@ -134,7 +126,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     """Return what was found on time and accuracy, by the methods' own rules and to relative gaps."""
     gaps, own = table[table["goal"] == "gap"], table[table["goal"] == "own"]
     runs, own = own[own["method"].isin([LOOSE, TIGHT])], own[own["met"] == 1]
-    cost, counts, beyond = (table[table["goal"] == goal] for goal in ("cost", "iterations", "beyond"))
+    cost, counts = (table[table["goal"] == goal] for goal in ("cost", "iterations"))
     return [
         Finding(
             "Growth of FISTA's cost; lambda = 0 and the paper's rule for the iterations, relative to its order in log "
@@ -150,11 +142,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "1e-3/log d; FISTA over pymanopt's trust regions), and difference of errors (mean)",
             own_rules(own),
             [CVX, AGAINST_MAX_CUT],
-        ),
-        Finding(
-            "Excess of the max-cut form's solution over the optimum at lambda = 0.001, %",
-            beyond_max_cut(beyond),
-            [NO_MAX_CUT],
         ),
         Finding(
             "FISTA at 1e-3/log d relative to 1e-2/log d: medians of ratios, and mean fall of the error",
@@ -243,17 +230,6 @@ def own_rules(own: pd.DataFrame) -> pd.DataFrame:
         entry = {"ratio of times": median_of(times), "difference of errors": mean_of(errors), "instances": len(times)}
         records.append(entry)
     return pd.DataFrame(records, dtype=object).set_axis(pd.Index([*CVX_ROWS, *MAX_CUT_ROWS], name="methods"))
-
-
-def beyond_max_cut(beyond: pd.DataFrame) -> pd.DataFrame:
-    """Return how far the solution of the max-cut form, optimally scaled, is from the optimum with a penalty."""
-    excess = 100 * beyond["excess"]
-    return one_row(
-        median=excess.median(), smallest=excess.min(), largest=excess.max(),
-        explained_by_gaps=100 * beyond["slack"].max(),
-        another_problem=proportion_of(beyond["excess"] > beyond["slack"]),
-        other_labels=proportion_of(beyond["label_distance"] > 0.0), instances=len(beyond),
-    )  # fmt: skip
 
 
 def two_rules(own: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

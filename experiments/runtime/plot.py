@@ -1,17 +1,15 @@
 """Draw the runtime experiment from its table."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from diffrac_cvx.plotting.canvas import Style
 from experiments.benchmark.cells import TIMES
-from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, open_marks, save
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, open_marks, panels
 from experiments.methods import MAX_CUT, PUBLISHED
 from experiments.runtime.cells import LIMIT
 
@@ -37,32 +35,26 @@ COLUMNS = {"seconds": "seconds", "error": "clustering error", "relative_gap": "c
 GOAL = TIMES[0]
 NO_OPTIMUM = 1e-6  # optimal values below this count as 0: no relative gap
 MARK: dict[str, Any] = {"ms": 3.5, "mew": 0.8}
+THIN = {"lines.linewidth": 1.0}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the times to a relative gap and, in a supplement, the methods' own rules."""
-    with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
-        gaps = table[table["goal"] == "gap"]
-        figure, axes = plt.subplots(2, 2, figsize=(PAGE, 4.9), sharey=True)
-        draw_times(list(axes.ravel()), gaps)
+    gaps = table[table["goal"] == "gap"]
+    spent = gaps["seconds"].where(gaps[GOAL].isna(), gaps[GOAL]).fillna(LIMIT)
+    room = (0.5 * spent.min(), 5.0 * spent.max())  # for the marks below and the arrows above
+    with panels(stem, 2, 2, 4.9, rc=THIN, sharey=True) as (figure, axes):
+        for (lam, panel), ax, letter in zip(ROWS, axes.ravel(), "abcd", strict=True):
+            here = gaps[(gaps["lam"] == lam) & (gaps["panel"] == panel)]
+            for method in STYLES:
+                draw_method(ax, here[here["method"] == method], panel, method)
+            ax.set(xscale="log", yscale="log", xlabel=WORDS[panel], ylim=room)
+            ax.set_title(rf"({letter}) $\lambda = {lam:g}$, {FIXED['gap', panel]}")
+            label_sizes(ax, here[panel])
         for ax in axes[:, 0]:
             ax.set_ylabel(r"time to a relative gap of $10^{-2}$ (s)")
         draw_legend(figure, gaps)
-        save(figure, stem)
-        draw_own_rules(table[table["goal"] == "own"], stem.with_name(f"{stem.name}_supplement"))
-
-
-def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame) -> None:
-    """Draw the times to the relative gap, one panel for each penalty and each varied size."""
-    spent = gaps["seconds"].where(gaps[GOAL].isna(), gaps[GOAL]).fillna(LIMIT)
-    room = (0.5 * spent.min(), 5.0 * spent.max())  # for the marks below and the arrows above
-    for (lam, panel), ax, letter in zip(ROWS, axes, "abcd", strict=True):
-        here = gaps[(gaps["lam"] == lam) & (gaps["panel"] == panel)]
-        for method in STYLES:
-            draw_method(ax, here[here["method"] == method], panel, method)
-        ax.set(xscale="log", yscale="log", xlabel=WORDS[panel], ylim=room)
-        ax.set_title(rf"({letter}) $\lambda = {lam:g}$, {FIXED['gap', panel]}")
-        label_sizes(ax, here[panel])
+    draw_own_rules(table[table["goal"] == "own"], stem.with_name(f"{stem.name}_supplement"))
 
 
 def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, method: str) -> None:
@@ -97,21 +89,20 @@ def label_sizes(ax: Axes, sizes: pd.Series) -> None:
 def draw_own_rules(own: pd.DataFrame, stem: Path) -> None:
     """Draw time, error and gap of the methods with their own stopping rules, at the paper's sizes."""
     own = own.assign(relative_gap=(own["gap"] / own["value"]).where(own["value"] > NO_OPTIMUM))
-    figure, axes = plt.subplots(len(ROWS), 3, figsize=(PAGE, 8.0))
-    letters = iter("abcdefghijkl")
-    for (lam, panel), row in zip(ROWS, axes, strict=True):
-        here = own[(own["lam"] == lam) & (own["panel"] == panel)]
-        for ax, (column, label) in zip(row, COLUMNS.items(), strict=True):
-            for method in STYLES:
-                draw_line(ax, here[here["method"] == method], panel, column, method)
-            ax.set(xscale="log", yscale="linear" if column == "error" else "log", xlabel=WORDS[panel], ylabel=label)
-            ax.set_title(f"({next(letters)})")
-            label_sizes(ax, here[panel])
-            if column == "error":
-                ax.set_ylim(-0.03, 1.03)
-        row[0].set_title(rf"{row[0].get_title(loc='left')} $\lambda = {lam:g}$, {FIXED['own', panel]}")
-    draw_legend(figure, own)
-    save(figure, stem)
+    with panels(stem, len(ROWS), 3, 8.0, rc=THIN) as (figure, axes):
+        letters = iter("abcdefghijkl")
+        for (lam, panel), row in zip(ROWS, axes, strict=True):
+            here = own[(own["lam"] == lam) & (own["panel"] == panel)]
+            for ax, (column, label) in zip(row, COLUMNS.items(), strict=True):
+                for method in STYLES:
+                    draw_line(ax, here[here["method"] == method], panel, column, method)
+                ax.set(xscale="log", yscale="linear" if column == "error" else "log", xlabel=WORDS[panel], ylabel=label)
+                ax.set_title(f"({next(letters)})")
+                label_sizes(ax, here[panel])
+                if column == "error":
+                    ax.set_ylim(-0.03, 1.03)
+            row[0].set_title(rf"{row[0].get_title(loc='left')} $\lambda = {lam:g}$, {FIXED['own', panel]}")
+        draw_legend(figure, own)
 
 
 def draw_line(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str) -> None:

@@ -1,4 +1,4 @@
-"""Cells of the sparse regime: recovery of flat directions."""
+"""The sparse regime: conjecture n = O(l d), with a fixed and the best weight, and the limit of a vanishing weight."""
 
 import warnings
 from collections.abc import Callable

@@ -8,9 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.boundary import Boundary
-from experiments.harness.style import ACCENT, GREEN, SECONDARY, panels
+from experiments.harness.style import ACCENT, GREEN, SECONDARY, draw_boundary, panels
 from experiments.harness.tables import split_parts
-from experiments.phase_transition.curves import draw_boundary
 from experiments.phase_transition.uniqueness import wendel
 from experiments.sparse_regime.findings import PENALIZED, boundaries_of
 from experiments.sparse_regime.models import dimension_bound

@@ -1,9 +1,13 @@
-"""Cells: batches of instances of a family; every bound of every solver is compared with 60-digit arithmetic."""
+"""Certified bounds of adversarial instances, compared with 60-digit arithmetic.
+
+It fails if a bound is on the wrong side of the exact value.
+"""
 
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, localcontext
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +22,6 @@ from diffrac_cvx.problem.penalties.sign import SignConstraints
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.stress.changing import while_it_changes
 from experiments.stress.exact import (
     DIGITS,
     Exact,
@@ -37,8 +40,7 @@ from experiments.stress.exact import (
 from experiments.stress.instances import FAMILIES, MANY_COLUMNS, WHOLE, Instance, make_instance
 
 BATCH = 25
-BATCHES = {"full": 8, "smoke": 1}  # batches per family
-BATCHES_OF_MANY = {"full": 2, "smoke": 1}  # of families with many columns, whose instances take seconds
+BATCHES = {"full": (8, 2), "smoke": (1, 1)}  # per family, and per family with many columns, which take seconds
 SECONDS = 1.0  # per solve
 LABELED = 8  # most points for trying all labellings
 LABELED_WITH_L1 = 5  # the same with an l1 penalty
@@ -51,6 +53,9 @@ COST_TOLERANCE = Decimal("1e-9")  # change of an objective by excluding directio
 PERSISTENCY_SLACKS = (0.0, 0.01, 0.1)  # slacks above the best objective found, for persistency
 MOST_COLUMNS = 40  # most columns of a factor with many rows whose value is computed
 MAIN = 4  # leading columns of a factor whose value is computed
+COPIES = 6000  # of the rows of a table that changes: so many rows are streamed in blocks
+BLOCK, STRETCH = 2000, 512  # rows read at a time, and numbers per checksum to detect a change
+READS = 30  # of a chunk, after which it changes
 SETTINGS = {"batch": BATCH, "seconds": SECONDS}
 
 
@@ -89,7 +94,11 @@ def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
     many = [family for family in WHOLE if family.endswith("outwards")]
     few = sorted({*FAMILIES, *WHOLE} - {*many})
-    return cross(family=few, batch=range(BATCHES[grid])) + cross(family=many, batch=range(BATCHES_OF_MANY[grid]))
+    return [
+        cell
+        for group, k in zip((few, many), BATCHES[grid], strict=True)
+        for cell in cross(family=group, batch=range(k))
+    ]
 
 
 def measure(family: str, batch: int) -> Row:
@@ -118,8 +127,7 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
     """Return all bounds on an instance with their exact limits, and the largest number of excluded directions."""
     X, nu, _, _, w, form, *_ = instance
     penalty, has_l1 = instance.penalty, instance.has_l1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         if instance.after is not None:
             return list(bounds_while_changing(instance, instance.after)), 0
         results = dict(solved(instance, penalty))
@@ -127,27 +135,24 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         values = {name: value_of(instance, factor_of(r)) for name, r in results.items() if is_quick(r)}
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
         stated = {name: stated_bound(result) for name, result in results.items()}
+
+        def state(name: str, certify: Callable[..., Any], *given: Any, **named: Any) -> None:
+            stated[name] = certified_bound(said, certify, instance.given, *given, **named)
+
         for name, result in results.items():
             if instance.has_many_columns:  # takes minutes without the solver's multiplier
                 continue
-            stated[f"certify_v of {name}"] = certified_bound(
-                said, dc.certify_v, instance.given, result.V, nu, penalty, sample_weight=w
-            )
+            state(f"certify_v of {name}", dc.certify_v, result.V, nu, penalty, sample_weight=w)
             if not has_l1 and w is None and form == "array":
-                stated[f"certify_y of {name}"] = certified_bound(said, dc.certify_y, X, result.F, nu, penalty=penalty)
+                state(f"certify_y of {name}", dc.certify_y, result.F, nu, penalty=penalty)
         labels = dc.rounding.kmeans_centered(results["low_rank"].F)
         given: dict[str, Any] = {"nu": nu, "penalty": penalty, "sample_weight": w}
         proof = dc.certify_labels(instance.given, labels, -1.0, **given)
         cost = cost_of(instance, labels, proof.v)
         bounds.append(Bound("certify_labels", "upper", proof.objective, cost))
-        stated["certify_labels"] = certified_bound(
-            said, dc.certify_labels, instance.given, labels, results["low_rank"], **given
-        )
+        state("certify_labels", dc.certify_labels, labels, results["low_rank"], **given)
         if instance.nonnegative is None:
-            clusters = (labels > 0.0).astype(int)
-            stated["certify_clusters"] = certified_bound(
-                said, dc.certify_clusters, instance.given, clusters, results["low_rank"], **given
-            )
+            state("certify_clusters", dc.certify_clusters, (labels > 0.0).astype(int), results["low_rank"], **given)
         if w is None and form == "array" and not has_l1:
             bounds += bounds_of_balance(instance, results["low_rank"].F)
         best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance, X)
@@ -180,17 +185,61 @@ def lower_bounds(who: str, stated: Stated, least: Least) -> Iterator[Bound]:
 def bounds_while_changing(instance: Instance, after: Array) -> Iterator[Bound]:
     """Yield the bounds for a table that changes while it is read; they hold for the table at the start and now.
 
-    If the change is detected, they hold for the table at the start.
+    It changes after the first certificate, in chunks after a few passes.  If the change is detected, the bounds hold
+    for the table at the start.
     """
+    changed: list[Instance] = []
+    n, d, chunked = COPIES * len(after), after.shape[1], instance.form == "dask"
+    # The change fills whole checksum stretches: in a partly filled one it would be detected.
+    chosen = np.flatnonzero(np.arange(n) % BLOCK < BLOCK * d // STRETCH * STRETCH // d)
+
+    def change(progress: dc.Progress) -> None:
+        if not chunked and progress.lower > 0.0 and not changed:
+            table[chosen] = after[chosen % len(after)]
+            w = np.repeat([n - len(chosen), len(chosen)], len(after)).astype(float)
+            changed.append(instance._replace(X=np.vstack([instance.X, after]), w=w))
+
+    given: dict[str, Any] = {"nu": instance.nu, "penalty": instance.penalty, "tol": 1e-9, "time_limit": SECONDS}
     with tempfile.TemporaryDirectory() as folder:
-        found = while_it_changes(instance, after, folder, SECONDS)
-    for who, table in zip(("low_rank", "low_rank of what it is then"), found.tables, strict=False):
-        small = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-9, time_limit=SECONDS, sample_weight=table.w)
-        values = [value_of(table, factor_of(small))]
-        if found.result is not None:
-            values.append(value_of(table, factor_of(found.result)))
-            yield Bound(who, "upper", found.upper, values[-1])
-        yield Bound(who, "lower", found.lower, min(values))
+        table = in_chunks(instance, after, changed) if chunked else many_rows(instance, Path(folder) / "table.npy")
+        try:
+            result = dc.low_rank(table, max_iter=500, callback=change, **given)
+            lower, upper, factors = result.lower, result.upper, [factor_of(result)]
+        except dc.DataError as error:
+            (lower, upper), factors = getattr(error, "bracket", None) or (0.0, 1.0), []
+            changed.clear()
+    for who, now in zip(("low_rank", "low_rank of what it is then"), (instance, *changed[:1]), strict=False):
+        small = dc.low_rank(now.X, **given, sample_weight=now.w)
+        values = [value_of(now, G) for G in (factor_of(small), *factors)]
+        if factors:
+            yield Bound(who, "upper", upper, values[-1])
+        yield Bound(who, "lower", lower, min(values))
+
+
+def many_rows(instance: Instance, path: Path) -> Any:
+    """Return many copies of the rows, as an array or a memory map, of doubles or integers."""
+    table = np.tile(instance.X, (COPIES, 1)).astype(np.int64 if instance.form.endswith("integers") else np.float64)
+    if instance.form.startswith("rows"):
+        return table
+    np.save(path, table)
+    return np.load(path, mmap_mode="r+", allow_pickle=False)
+
+
+def in_chunks(instance: Instance, after: Array, changed: list[Instance]) -> Any:
+    """Return the rows in two chunks that change after they have been read a few times."""
+    import dask.array
+
+    half, reads = len(after) // 2, dict[tuple[int, int], int]()
+
+    def load(_: Array, block_id: tuple[int, int]) -> Array:
+        reads[block_id] = reads.get(block_id, 0) + 1
+        if reads[block_id] > READS:
+            changed.append(instance._replace(X=after))
+        rows = after if reads[block_id] > READS else instance.X
+        return rows[half * block_id[0] : half * (block_id[0] + 1)]
+
+    table = dask.array.from_array(instance.X, chunks=(half, -1))  # type: ignore[no-untyped-call]
+    return table.map_blocks(load, dtype=float, meta=np.zeros((0, 0)))
 
 
 def value_of(instance: Instance, G: Array) -> Decimal:

@@ -22,10 +22,10 @@ SWEEPS = 60  # of rotations over all pairs of columns; a few are enough
 Exact = npt.NDArray[np.object_]  # of Decimal
 
 
-def exact(values: npt.ArrayLike) -> Exact:
-    """Return numbers as decimals, exactly."""
+def exact(values: npt.ArrayLike, number: type[Decimal | Fraction] = Decimal) -> Exact:
+    """Return numbers as decimals or fractions, exactly."""
     array = np.asarray(values, dtype=float)
-    return np.array([Decimal(float(value)) for value in array.ravel()], dtype=object).reshape(array.shape)
+    return np.array([number(float(value)) for value in array.ravel()], dtype=object).reshape(array.shape)
 
 
 def point_weights_of(X: Array, w: Array | None) -> Exact:
@@ -104,24 +104,19 @@ def is_allowed(G: Array, nonnegative: Any) -> bool:
     """Return whether V = GG' is nonnegative, without rounding, at all pairs of columns known to be nonnegative."""
     if nonnegative is None:
         return True
-    rows = fractions(G[: len(nonnegative)][nonnegative])
+    rows = exact(G[: len(nonnegative)][nonnegative], Fraction)
     return len(rows) == 0 or bool(np.all(rows @ rows.T >= 0))
 
 
-def best_labels_value(
+def labels_values(
     X: Array, nu: float, a: Array, w: Array | None = None, labelings: Iterable[Array] | None = None
-) -> Decimal:
-    """Return the minimum of (9) over labels, by default all, without an l1 penalty."""
-    return min(labels_values(X, nu, a, w, all_labels(len(X)) if labelings is None else labelings))
-
-
-def labels_values(X: Array, nu: float, a: Array, w: Array | None, labelings: Iterable[Array]) -> list[Decimal]:
-    """Return the values of (9) at labellings with their optimal directions, without an l1 penalty."""
+) -> list[Decimal]:
+    """Return the values of (9) at labellings, by default all, with optimal directions and without an l1 penalty."""
     Q = residual_matrix(X, a, w)
     with localcontext() as context:
         context.prec = RESIDUAL_DIGITS
         point_weights, values = point_weights_of(X, w), []
-        for labels in labelings:
+        for labels in all_labels(len(X)) if labelings is None else labelings:
             y = exact(labels)
             mean = point_weights @ y
             values.append(Decimal((y - mean) @ (Q @ (y - mean)) + Decimal(nu) * mean * mean))
@@ -178,10 +173,10 @@ def residual_matrix(X: Array, a: Array, w: Array | None = None) -> Exact:
 
     Column by column, in fractions: a column without a ridge that depends linearly on earlier ones changes nothing.
     """
-    rows, weights = fractions(X), fractions(np.ones(len(X)) if w is None else w)
+    rows, weights = exact(X, Fraction), exact(np.ones(len(X)) if w is None else w, Fraction)
     point_weights = weights / weights.sum()
     Q = np.diag(point_weights)
-    for x, ridge in zip((rows - point_weights @ rows).T, fractions(a), strict=True):
+    for x, ridge in zip((rows - point_weights @ rows).T, exact(a, Fraction), strict=True):
         image = Q @ x
         size = x @ image + ridge * ridge
         if size:
@@ -190,12 +185,6 @@ def residual_matrix(X: Array, a: Array, w: Array | None = None) -> Exact:
         context.prec = RESIDUAL_DIGITS
         quotients = [Decimal(entry.numerator) / Decimal(entry.denominator) for entry in Q.ravel()]
     return np.array(quotients, dtype=object).reshape(Q.shape)
-
-
-def fractions(values: npt.ArrayLike) -> npt.NDArray[np.object_]:
-    """Return numbers as fractions, exactly."""
-    array = np.asarray(values, dtype=float)
-    return np.array([Fraction(float(value)) for value in array.ravel()], dtype=object).reshape(array.shape)
 
 
 def singular_values(B: Exact) -> Exact:

@@ -7,6 +7,7 @@ large offset.  Some tables change while they are read.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -365,19 +366,13 @@ WHOLE: dict[str, Callable[[Rng], Instance]] = {
     "sparse_table": sparse_table,
     "weighted": weighted,
     "wide": wide,
-    "blocks_outwards": lambda rng: many_columns(rng, blocks),
-    "factors_outwards": lambda rng: many_columns(rng, factors),
-    "signs_outwards": lambda rng: many_columns(rng, signs),
-    "tails_outwards": lambda rng: many_columns(rng, tails),
+    **{f"{make.__name__}_outwards": partial(many_columns, make=make) for make in (blocks, factors, signs, tails)},
     "three_points": three_points,
     "grouped": grouped,
     "signed": lambda rng: signed(rng, of_family(rng)),
     "weighted_and_signed": lambda rng: signed(rng, weighted(rng)),
     "groups_outwards": many_groups,
-    "collinear_beside_l1": lambda rng: beside_collinear(rng, "l1"),
-    "collinear_beside_groups": lambda rng: beside_collinear(rng, "groups"),
-    "collinear_beside_signs": lambda rng: beside_collinear(rng, "signs"),
-    "collinear_beside_ridge": lambda rng: beside_collinear(rng, "ridge"),
+    **{f"collinear_beside_{kind}": partial(beside_collinear, kind=kind) for kind in ("l1", "groups", "signs", "ridge")},
     "collinear_weighted_links": collinear_with_all,
     "steps_beside_offsets": steps_beside_offsets,
     "units_by_powers": units_by_powers,

@@ -1,4 +1,4 @@
-"""Cells: verdicts of the structure test on tables with and without groups, and the p-values of other tests."""
+"""Structure test: its verdicts on tables with and without groups, compared with other tests."""
 
 import warnings
 import zlib

@@ -7,15 +7,14 @@ squares over a and b leaves r = P (z_i'C z_i), P the projection off the columns 
 \sum_i r_i z_i'C z_i, which is 0 if there is such a C.  Only this certificate leads to the answer "unique".
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import scipy.linalg
+import scipy.sparse.linalg
 
 from diffrac_cvx.typing import Array
-from experiments.harness.command import Experiment
 from experiments.harness.findings import Finding, Rule
 from experiments.harness.intervals import Interval, median_of
 from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, draw_intervals, panels
@@ -29,7 +28,10 @@ FREEDOM = 3  # degrees of freedom of Student's law: no fourth moment
 MOST, CHECK_INTERVAL = 6000, 5  # iterations, and those between two checks of the smallest eigenvalue
 NONE_LEFT = 1e-9  # root mean square of r below which another solution exists
 POSITIVE = 1e-12  # smallest eigenvalue, over n times the root mean square of r, that exceeds rounding errors
-POWERS, LONGER = 8, 1.05  # iterations of the power method for the step size, and its safety factor
+PRECISE, LONGER = (
+    1e-2,
+    1.05,
+)  # tolerance of the largest eigenvalue, whose inverse is the step size, and its safety factor
 LAWS = {  # noise distributions of variance one, with their names, colours and markers
     "gaussian": ("Gaussian", ACCENT, "o"),
     "uniform": ("uniform", SECONDARY, "s"),
@@ -110,6 +112,7 @@ def is_only_solution(y: Array, Z: Array) -> bool | None:
     n, m = Z.shape
     if n <= m + 1:
         return False
+    rng = np.random.default_rng(2017)
     known, _ = np.linalg.qr(np.column_stack([y**2, y[:, None] * Z]))
 
     def residual_of(C: Array) -> Array:
@@ -119,7 +122,10 @@ def is_only_solution(y: Array, Z: Array) -> bool | None:
     def gradient_of(r: Array) -> Array:
         return np.asarray(Z.T @ (r[:, None] * Z))
 
-    curvature = largest_curvature(lambda C: gradient_of(residual_of(C)), m)
+    hessian = scipy.sparse.linalg.LinearOperator(
+        (m**2, m**2), lambda entries: gradient_of(residual_of(entries.reshape(m, m))).ravel()
+    )
+    curvature = LONGER * scipy.sparse.linalg.eigsh(hessian, 1, v0=rng.standard_normal(m**2), tol=PRECISE)[0][0]
     C = ahead = np.eye(m) / m
     r = r_ahead = residual_of(C)
     momentum = 1.0
@@ -140,16 +146,6 @@ def is_only_solution(y: Array, Z: Array) -> bool | None:
         ahead, r_ahead = following + extrapolation * (following - C), r_next + extrapolation * (r_next - r)
         C, r, momentum = following, r_next, after
     return None
-
-
-def largest_curvature(apply: Callable[[Array], Array], m: int) -> float:
-    """Return the largest eigenvalue of a map on symmetric matrices of side m, by the power method, with a margin."""
-    rng = np.random.default_rng(2017)
-    E = rng.standard_normal((m, m))
-    E = E + E.T
-    for _ in range(POWERS):
-        E = apply(E / np.linalg.norm(E))
-    return LONGER * float(np.linalg.norm(E))
 
 
 def nearest_of_trace_one(A: Array) -> Array:
@@ -198,6 +194,3 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         ax.set_xscale("log", base=2)
         ax.set_xticks([8, 16, 32, 64, 128], ["8", "16", "32", "64", "128"])
         ax.legend(frameon=False, fontsize=6)
-
-
-EXPERIMENT = Experiment("affine_law", cells_of, measure, draw, findings, SETTINGS)

@@ -1,4 +1,4 @@
-"""Cells of the experiments on the theory: one part per claim; each cell names its part."""
+"""The paper's propositions, lemmas and conjectures as experiments."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -8,12 +8,10 @@ from experiments.theory.label_recovery import NO_CLUSTERS, measure_perturbed, me
 from experiments.theory.noise_columns import (
     LARGER_FRACTION,
     measure_balanced,
-    measure_many_labels,
-    measure_rank_two,
+    measure_labels,
     measure_recovery,
     measure_sample_size,
 )
-from experiments.theory.one_sparse import measure_one_sparse
 from experiments.theory.sparse_direction import measure_sparse_direction
 
 
@@ -46,12 +44,12 @@ PARTS = {
     ),
     "balanced": Part(measure_balanced, cross(d=GROWTH, replication=range(15)), cross(d=(4, 5, 6, 7), replication=[0])),
     "rank two": Part(
-        measure_rank_two,
+        measure_labels,
         cross(d=GROWTH, imbalance=LARGER_FRACTION, replication=range(15)),
         cross(d=(4, 5, 6, 7), imbalance=[0.25], replication=[0]),
     ),
     "many labels": Part(
-        measure_many_labels,
+        measure_labels,
         cross(k=range(2, 5), d=GROWTH, replication=range(15)),
         cross(k=[2], d=(4, 5, 6, 7), replication=[0]),
     ),
@@ -62,13 +60,6 @@ PARTS = {
         measure_perturbed,
         cross(d=(6, 12, 24), noise=(0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, NO_CLUSTERS), replication=range(20)),
         cross(d=[6], noise=(0.0, 0.1, NO_CLUSTERS), replication=range(2)),
-    ),
-    "one sparse": Part(
-        measure_one_sparse,
-        cross(
-            law=("three-point 1.3", "uniform", "three-point 3"), R=(0.9, 1.0), d=(4, 8, 16, 32), replication=range(15)
-        ),
-        cross(law=["three-point 1.3"], R=(0.9, 1.0), d=[4], replication=range(2)),
     ),
     "sparse direction": Part(
         measure_sparse_direction,

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from diffrac_cvx.typing import Array
 from experiments.harness.findings import Finding, Rule, one_row, tabulate
-from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, median_of, proportion_of
+from experiments.harness.intervals import Interval, bootstrap, mean_of, median_of, proportion_of
 from experiments.harness.tables import split_parts
 from experiments.theory.label_recovery import FEW_ROUNDS, NO_CLUSTERS, STARTS
 from experiments.theory.noise_columns import MOST_POINTS
@@ -24,39 +23,33 @@ ABOUT = (
 MIN_INSTANCES = 75  # with fewer instances, the interval of a proportion of 1 reaches below 95 %
 MIN_NOISY = 40  # the same for each level of noise
 EXCEPTIONS = 0.05
-RANK_ONE = 1e-2  # eigenvalue ratio of Y
 MOST, HALF = 0.95, 0.5  # lower ends of proportions for agreement and for partial agreement
 NO_CLUSTERS_ROW = "no clusters"
 
 
-def proportion_rule(statement: str, *rows: str, several: bool = False) -> Rule:
-    """Return a rule on the proportions in some rows: at least 95 % at the lower end, in part at least half.
+def proportion_rule(statement: str, row: str, several: bool = False) -> Rule:
+    """Return a rule on the proportion in a row: at least 95 % at the lower end, in part at least half.
 
     If the statement is about all of several solutions, it agrees only if enough instances have several.
     """
-
-    def lows(table: pd.DataFrame) -> float:
-        return min(float(table.loc[row, "holds in"].low) for row in rows)
-
     beyond = f" and {MIN_INSTANCES} instances have several solutions" if several else ""
     return Rule(
         statement,
         f"agrees if the proportion is at least {100 * MOST:.0f} %{beyond}, in part if at least half (lower ends); not "
         f"tested with fewer than {MIN_INSTANCES} instances",
-        lambda t: lows(t) >= MOST and (not several or t.loc[rows[0], "several solutions"] >= MIN_INSTANCES),
-        lambda t: lows(t) >= HALF,
-        tested=lambda t: min(t.loc[row, "instances"] for row in rows) >= MIN_INSTANCES,
+        lambda t: (
+            t.loc[row, "holds in"].low >= MOST and (not several or t.loc[row, "several solutions"] >= MIN_INSTANCES)
+        ),
+        lambda t: t.loc[row, "holds in"].low >= HALF,
+        tested=lambda t: t.loc[row, "instances"] >= MIN_INSTANCES,
     )
 
 
 PROPOSITION_1A, PROPOSITION_1B, SMALL_VARIANCE = "1 (a): unique", "1 (b): eigenvector", "small variance: unique"
-PROPOSITION_2A, SOLVED_2A, PROPOSITION_2B = "2 (a): unique", "2 (a): by low_rank", "2 (b): eigenvector"
 OWN_POINTS = (
     proportion_rule("prop1-a", PROPOSITION_1A),
     proportion_rule("prop1-small-variance", SMALL_VARIANCE),
-    proportion_rule("prop2-a", PROPOSITION_2A, SOLVED_2A),
     proportion_rule("prop1-b", PROPOSITION_1B, several=True),
-    proportion_rule("prop2-b", PROPOSITION_2B, several=True),
 )
 KURTOSIS = Rule(
     "prop1-kurtosis",
@@ -146,15 +139,14 @@ RULES = (*OWN_POINTS, KURTOSIS, SPIKED, *SIZES, PROCRUSTES, PERTURBED, ALONE)
 def findings(table: pd.DataFrame) -> list[Finding]:
     """Return what the table decides of sections 2 to 5."""
     part = split_parts(table)
-    sizes, recovery, sparse = part["sample size"], part["recovery"], part["one sparse"]
+    sizes, recovery = part["sample size"], part["recovery"]
     return [
         Finding(
             "Statements at their own numbers of points, R as printed; 'n / needed' is the ratio to the number that "
             "suffices for uniqueness (median and range)",
-            own_points(of_the_proposition(sizes), sizes[sizes["small"] == 1], sparse),
+            own_points(of_the_proposition(sizes), sizes[sizes["small"] == 1]),
             OWN_POINTS,
-            "The n of 1 (b) is at least 4 d^2, as R^2 >= beta m; 1 (b) and 2 (b) hold because the solution is unique "
-            "there.",
+            "The n of 1 (b) is at least 4 d^2, as R^2 >= beta m, and the solution is unique there.",
         ),
         Finding(
             "Unique solutions at d = 10, beta = 1 at all n and beta = 1.1 at the largest",
@@ -198,25 +190,21 @@ def of_the_proposition(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["small"] == 0) & (table["variance"] ** 2 >= least)]
 
 
-def own_points(sizes: pd.DataFrame, small: pd.DataFrame, sparse: pd.DataFrame) -> pd.DataFrame:
+def own_points(sizes: pd.DataFrame, small: pd.DataFrame) -> pd.DataFrame:
     """Return in how many instances each statement holds at its own number of points."""
-    solved = (sparse["error_a"] == 0.0) & (sparse["eigenvalue_ratio_a"] < RANK_ONE)
-    entries: dict[str, tuple[npt.ArrayLike, Any, pd.Series | None]] = {
-        PROPOSITION_1A: (sizes["unique"], sizes["unique"], sizes["n_paper"] / sizes["n_measured"]),
-        PROPOSITION_1B: (sizes["unique_b"], sizes["unique_b"], sizes["n_paper_b"] / sizes["n_measured"]),
-        SMALL_VARIANCE: (small["unique"], small["unique"], small["n_paper"] / small["n_measured"]),
-        PROPOSITION_2A: (sparse["unique_a"], sparse["unique_a"], None),
-        SOLVED_2A: (solved, sparse["unique_a"], None),
-        PROPOSITION_2B: (sparse["error_b"] == 0.0, sparse["unique_b"], None),
+    entries = {
+        PROPOSITION_1A: (sizes["unique"], sizes["n_paper"] / sizes["n_measured"]),
+        PROPOSITION_1B: (sizes["unique_b"], sizes["n_paper_b"] / sizes["n_measured"]),
+        SMALL_VARIANCE: (small["unique"], small["n_paper"] / small["n_measured"]),
     }
     records = {
         name: {
-            "holds in": proportion_of(holds),
+            "holds in": proportion_of(unique),
             "instances": len(unique),
             "several solutions": int((unique == 0).sum()),
-            "n / needed": "-" if slack is None else f"{slack.median():.0f} ({slack.min():.1f} to {slack.max():.0f})",
+            "n / needed": f"{slack.median():.0f} ({slack.min():.1f} to {slack.max():.0f})",
         }
-        for name, (holds, unique, slack) in entries.items()
+        for name, (unique, slack) in entries.items()
     }
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("proposition")
 
@@ -249,38 +237,26 @@ def solution_sizes(balanced: pd.DataFrame, rank_two: pd.DataFrame, many: pd.Data
     kinds = {"balanced": balanced}
     kinds |= {f"alpha* = {float(str(key)):g}": mine for key, mine in rank_two.groupby("imbalance")}
     kinds |= {f"k = {float(str(key)):g}": mine for key, mine in many.groupby("k")}
+    points = {name: mine.pivot(index="replication", columns="d", values="n_measured") for name, mine in kinds.items()}
+    pairs = {name: np.stack([mine, points["balanced"]], axis=-1) for name, mine in points.items()}
+    log_d = np.log(points["balanced"].columns.to_numpy(float))
+    weights = (log_d - log_d.mean()) / np.sum((log_d - log_d.mean()) ** 2)  # of the slope by least squares
     records = {
         name: {
-            "over the balanced n": quotient_of(mine, balanced, seed) if seed else "-",
-            "exponent of d": exponent_of(mine, seed),
-            "in every instance": bool((mine["n_measured"] <= MOST_POINTS).all()),
-            "instances": len(mine),
+            "over the balanced n": "-" if name == "balanced" else bootstrap(pairs[name], mean_quotient),
+            "exponent of d": bootstrap(mine, lambda n, axis: np.log(n.mean(axis=axis)) @ weights),
+            "in every instance": bool((mine <= MOST_POINTS).all(axis=None)),
+            "instances": mine.size,
         }
-        for seed, (name, mine) in enumerate(kinds.items())
+        for name, mine in points.items()
     }
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("problem")
 
 
-def mean_points(table: pd.DataFrame, seed: int) -> tuple[Array, Array, int, int]:
-    """Return the mean number of points at each d, its bootstrap values, the units at a d, and the number of d."""
-    rng = np.random.default_rng([2017, seed])
-    samples = [points.to_numpy(float) for _, points in table.groupby("d")["n_measured"]]
-    drawn = [n[rng.integers(len(n), size=(DRAWS, len(n)))].mean(axis=1) for n in samples]
-    return np.array([n.mean() for n in samples]), np.column_stack(drawn), min(map(len, samples)), len(samples)
-
-
-def quotient_of(table: pd.DataFrame, balanced: pd.DataFrame, seed: int) -> Interval:
-    """Return the mean over d of the ratio of the number of points to that of the balanced problem."""
-    (mine, drawn, units, groups), (others, redrawn, _, _) = mean_points(table, seed), mean_points(balanced, 0)
-    return interval_of(float(np.mean(mine / others)), np.mean(drawn / redrawn, axis=1), units, groups)
-
-
-def exponent_of(table: pd.DataFrame, seed: int) -> Interval:
-    """Return p of n ~ d^p, fitted to the mean numbers of points."""
-    found, drawn, units, groups = mean_points(table, seed)
-    x = np.log(np.sort(table["d"].unique()).astype(float))
-    slope = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    return interval_of(float(np.log(found) @ slope), np.log(drawn) @ slope, units, groups)
+def mean_quotient(pairs: Array, axis: int) -> Array:
+    """Return the mean over d of the quotient of two mean numbers of points."""
+    means = pairs.mean(axis=axis)
+    return np.asarray((means[..., 0] / means[..., 1]).mean(axis=-1))
 
 
 def procrustes(table: pd.DataFrame) -> pd.DataFrame:

@@ -58,10 +58,8 @@ def measure_procrustes(k: int, replication: int) -> Row:
 
 def rounds_to_recover(F: Array, R: Array, truth: Array) -> float:
     """Return the number of rounds from R to the true labels, infinity if they are never found."""
-    for count, fit in enumerate(procrustes_iterates(F, R), 1):
-        if is_found(truth, fit.signs[:, 1:]):
-            return count
-    return float("inf")
+    fits = enumerate(procrustes_iterates(F, R), 1)
+    return next((count for count, fit in fits if is_found(truth, fit.signs[:, 1:])), float("inf"))
 
 
 def is_found(truth: Array, labels: Array) -> bool:

@@ -155,21 +155,16 @@ def measure_balanced(d: int, replication: int) -> Row:
     return {"expected": statistical_dimension(float(d)), "n_measured": points_for_uniqueness(B, 1)}
 
 
-def measure_rank_two(d: int, imbalance: float, replication: int) -> Row:
-    """Find the number of points from which the rank-two Y of the unbalanced lemma is the unique solution.
+def measure_labels(d: int, replication: int, imbalance: float | None = None, k: int = 1) -> Row:
+    """Find the number of points from which all solutions at nu = 0 are supported by the constant vector and k labels.
 
-    All solutions of Eq. (8) at nu = 0 are then mixtures of yy' and 11'.  Mixing another solution with yy' and with 11'
-    gives another one at every alpha strictly between alpha* and 1, so alpha does not matter.
+    With one label, unbalanced, this Y of rank two is the unique solution of the lemma: all solutions of Eq. (8) at
+    nu = 0 are then mixtures of yy' and 11'.  Mixing another solution with yy' and with 11' gives another one at every
+    alpha strictly between alpha* and 1, so alpha does not matter.
     """
-    rng = np.random.default_rng([2017, 54, d, int(100 * imbalance), replication])
-    y = np.where(rng.random(MOST_POINTS) < LARGER_FRACTION[imbalance], 1.0, -1.0)
-    B = np.column_stack([np.ones(MOST_POINTS), y, rng.standard_normal((MOST_POINTS, d - 1))])
-    return {"expected": statistical_dimension(d + 1, 2), "n_measured": points_for_uniqueness(B, 2)}
-
-
-def measure_many_labels(k: int, d: int, replication: int) -> Row:
-    """Find the number of points from which all solutions at nu = 0 are supported by the constant vector and labels."""
-    rng = np.random.default_rng([2017, 56, k, d, replication])
-    labels = np.where(rng.random((MOST_POINTS, k)) < 0.5, 1.0, -1.0)
+    seed = [56, k, d, replication] if imbalance is None else [54, d, int(100 * imbalance), replication]
+    rng = np.random.default_rng([2017, *seed])
+    larger = 0.5 if imbalance is None else LARGER_FRACTION[imbalance]
+    labels = np.where(rng.random((MOST_POINTS, k)) < larger, 1.0, -1.0)
     B = np.column_stack([np.ones(MOST_POINTS), labels, rng.standard_normal((MOST_POINTS, d - k))])
     return {"expected": statistical_dimension(d + 1, k + 1), "n_measured": points_for_uniqueness(B, k + 1)}

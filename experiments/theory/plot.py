@@ -5,13 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.intervals import mean_of, median_of, proportion_of
-from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, draw_intervals, save, with_intervals
+from experiments.harness.style import ACCENT, GRAY, SECONDARY, draw_intervals, panels, with_intervals
 from experiments.harness.tables import split_parts
 from experiments.theory.findings import of_the_proposition, recovery_of
 from experiments.theory.label_recovery import NO_CLUSTERS
@@ -21,39 +20,23 @@ SHADES = ("#440154", "#31688e", "#35b779", "#8fa01d", "#c26a0a", "#b2182b")
 LINES: list[dict[str, Any]] = [
     {"color": color, "marker": marker} for color, marker in zip(SHADES, "osv^Dx", strict=True)
 ]
-DISTINCT_LINES: list[dict[str, Any]] = [
-    {"color": color, "marker": marker} for color, marker in zip(SHADES[::2], "osv", strict=True)
-]
+DISTINCT_LINES = [{**line, "color": color} for line, color in zip(LINES, SHADES[::2], strict=False)]
 POINTS: dict[str, Any] = {"ls": "none", "ms": 3}
 SMALL_LEGEND: Any = {"frameon": False, "handlelength": 1.0, "labelspacing": 0.2, "fontsize": 6, "handletextpad": 0.3}
 with_shares = partial(with_intervals, interval=proportion_of, alpha=0.12)
 
 
-def with_changing_proportions(ax: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> None:
-    """Draw the proportion of y at each x, with its interval as a band only next to proportions other than 0 and 1.
-
-    Bands of several curves at 0 or 1 would coincide, as all have the same number of instances.
-    """
-    found = table.groupby(x)[y].apply(proportion_of)
-    value, low, high = np.array(found.to_list()).T
-    inner = np.pad((value > 0.0) & (value < 1.0), 1)
-    ax.plot(found.index, value, ms=2.5, **line)
-    near = inner[:-2] | inner[1:-1] | inner[2:]
-    ax.fill_between(found.index, low, high, where=near, color=line["color"], alpha=0.12, lw=0)
-
-
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one panel for each statement that has a curve."""
     part = split_parts(table)
-    with plt.rc_context({**STYLE, "lines.linewidth": 1.0, "axes.labelsize": 7, "axes.titlesize": 7}):
-        figure, axes = plt.subplots(2, 3, figsize=(PAGE, 4.5))
+    smaller = {"lines.linewidth": 1.0, "axes.labelsize": 7, "axes.titlesize": 7}
+    with panels(stem, 2, 3, 4.5, rc=smaller) as (_, axes):
         draw_kurtosis(axes[0, 0], part["recovery"])
         draw_asked(axes[0, 1], part["sample size"])
         draw_thresholds(axes[0, 2], part["balanced"], part["rank two"], part["many labels"])
         draw_procrustes(axes[1, 0], part["procrustes"])
         draw_perturbed(axes[1, 1], part["perturbed"])
         draw_sparse_direction(axes[1, 2], part["sparse direction"])
-        save(figure, stem)
 
 
 def finish(ax: Axes, words: Sequence[str], ticks: Sequence[int] = (), ylim: Any = None, **legend: Any) -> None:
@@ -75,7 +58,7 @@ def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
     laws = [law for law in table["law"].unique() if law.startswith("three-point")]
     for law, line in zip(laws, LINES, strict=False):
         mine = table[table["law"] == law]
-        with_changing_proportions(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
+        with_shares(ax, mine, "n", "unique", label=f"{mine['beta'].iloc[0]:g}", **line)
     words = rf"(a) kurtosis $\beta$ of the noise, $d = {table['d'].iloc[0]}$", "$n$", "proportion with one solution"
     finish(ax, words, [10, 30, 100, 300], (-0.03, 1.03), loc="upper left", bbox_to_anchor=(-0.02, 1.0))
 

@@ -10,6 +10,7 @@ the planted coordinates if and only if no direction Delta of the tangent cone at
 (up to directions only in the closure of the feasible ones, which random points have with probability 0).
 """
 
+from bisect import bisect_left
 from typing import TypeVar
 
 import cvxpy as cp
@@ -67,16 +68,8 @@ def points_for_uniqueness(B: Array, planted: int) -> int:
 
     If even all points of B are not enough, return their number plus one.
     """
-    low, high = planted, min(max(int(statistical_dimension(B.shape[1], planted)), planted + 1), len(B) + 1)
-    while high <= len(B) and not is_unique(B[:high], planted):
-        low, high = high, min(2 * high, len(B) + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if is_unique(B[:middle], planted):
-            high = middle
-        else:
-            low = middle
-    return high
+    numbers = range(planted + 1, len(B) + 1)
+    return planted + 1 + bisect_left(numbers, True, key=lambda n: is_unique(B[:n], planted))
 
 
 def statistical_dimension(D: Size, planted: int = 1) -> Size:

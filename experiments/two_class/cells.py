@@ -1,4 +1,7 @@
-"""Cells of Table 1: nine data sets, the grid of penalties, the paper's algorithm in several readings, two baselines."""
+"""Table 1: clustering error on nine two-class data sets, with reference values.
+
+Sets that are not shipped are searched for in $DIFFRAC_DATA_HOME.
+"""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cells of the unbalanced problem (Figure 2): constrained and penalised relaxations."""
+"""Figure 2: unbalanced clusters, the constrained and the penalised relaxation."""
 
 import warnings
 from typing import Any

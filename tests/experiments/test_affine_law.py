@@ -1,12 +1,11 @@
 """Points with a unique solution without a penalty: the first-order method compared with an interior point."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from experiments.theory import affine_law
 from experiments.theory.affine_law import is_only_solution, nearest_of_trace_one
-from experiments.theory.unique_solution import is_unique, points_for_uniqueness, statistical_dimension
+from experiments.theory.unique_solution import points_for_uniqueness, statistical_dimension
 
 
 @pytest.mark.parametrize("law", affine_law.LAWS)
@@ -18,12 +17,6 @@ def test_both_sides_of_the_threshold_are_those_of_an_interior_point(law, d, monk
         least = points_for_uniqueness(np.column_stack([y, Z]), 1)
         row = affine_law.measure(law, d, replication)
         assert (row["other"], row["only"]) == (least - 1, least)
-
-
-def test_few_points_leave_other_solutions():
-    y, Z = affine_law.stream_of("gaussian", 9, 0)
-    assert is_only_solution(y[:9], Z[:9]) is False
-    assert not is_unique(np.column_stack([y, Z])[:9], 1)
 
 
 def test_what_the_iterations_do_not_decide_stays_open(monkeypatch):
@@ -46,18 +39,3 @@ def test_the_nearest_matrix_of_trace_one_is_where_no_such_matrix_is_nearer():
         B = rng.standard_normal((5, 5))
         other = B @ B.T / np.trace(B @ B.T)
         assert np.sum((A - nearest) * (other - nearest)) <= 1e-9
-
-
-def test_the_ratios_are_medians_with_intervals():
-    rows = []
-    for law, factor in (("gaussian", 1.0), ("student", 0.5)):
-        for d in (32, 64):
-            expected = statistical_dimension(float(d))
-            n = factor * expected * np.linspace(0.99, 1.01, 31)
-            rows += [{"law": law, "d": d, "other": k, "only": k, "expected": expected} for k in n]
-    table = pd.DataFrame(rows)
-    found = affine_law.ratios(table)
-    assert list(found.columns) == ["Gaussian", "Student, 3 degrees"]
-    for (_, ratio), factor in zip(found.items(), (1.0, 0.5), strict=True):
-        assert [one.value for one in ratio] == pytest.approx([factor, factor])
-        assert all(0.98 * factor < one.low < factor < one.high for one in ratio)

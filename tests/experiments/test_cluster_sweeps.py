@@ -77,7 +77,7 @@ def test_without_dask_the_message_names_the_extra(monkeypatch, capsys):
 
 
 def test_make_names_the_scheduler_only_where_it_is_set():
-    targets = [path.parent.name.replace("_", "-") for path in ROOT.glob("experiments/*/experiment.py")]
+    targets = [path.parent.name.replace("_", "-") for path in ROOT.glob("experiments/*/cells.py")]
     for extra, said in (["SCHEDULER=tcp://a:1"], len(targets)), ([], 0):
         made = subprocess.run(["make", "-n", *targets, *extra], cwd=ROOT, capture_output=True, text=True, check=True)
         assert made.stdout.count('--scheduler "tcp://a:1"') == made.stdout.count("--scheduler") == said

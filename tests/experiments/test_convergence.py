@@ -50,7 +50,7 @@ def test_what_is_measured_is_judged_and_read_back(tmp_path):
     table = convergence.complete(pd.DataFrame(rows))
     write_table(table, tmp_path / "table.csv")
     table = read_table(tmp_path / "table.csv")
-    verdict = convergence.check_statuses(table)
+    verdict = convergence.check(table)
     assert verdict.passed
     found = convergence.reached_fractions(table)
     assert found.loc["low_rank", "instances"] == found.loc["low_rank", "to 1e-08"] == 2
@@ -58,7 +58,7 @@ def test_what_is_measured_is_judged_and_read_back(tmp_path):
     assert len(convergence.findings(table)) == 3
     untrue = table.copy()
     untrue.loc[0, "true 0.0001"] = 0
-    assert not convergence.check_statuses(untrue).passed
+    assert not convergence.check(untrue).passed
     lying = table.copy()
     lying.loc[lying["method"] == "low_rank", ["lower 0.0001", "lower 1e-08"]] += 0.1
-    assert not convergence.check_statuses(convergence.complete(lying)).passed
+    assert not convergence.check(convergence.complete(lying)).passed

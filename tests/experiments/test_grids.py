@@ -8,9 +8,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from experiments.__main__ import find_modules
 from experiments.harness import boundary, intervals, style
-from experiments.harness.reproduction import FIGURES, format_found
+from experiments.harness.command import load
+from experiments.harness.findings import format_found
+from experiments.harness.reproduction import FIGURES
 from experiments.harness.tables import read_table
 
 EXPERIMENTS = (
@@ -31,14 +32,10 @@ SMALLER = {  # cheaper settings of the smoke grids
 }
 
 
-def experiment_of(name):
-    return import_module(find_modules()[name]).EXPERIMENT
-
-
 @pytest.mark.parametrize("grid", ["full", "smoke"])
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_grid_has_no_cell_twice(name, grid):
-    cells = [tuple(cell.items()) for cell in experiment_of(name).cells(grid)]
+    cells = [tuple(cell.items()) for cell in load(name).cells(grid)]
     assert len(set(cells)) == len(cells) > 0
 
 
@@ -48,7 +45,7 @@ def test_a_grid_has_no_cell_twice(name, grid):
     [pytest.param(name, marks=[pytest.mark.slow] if name != "wide_law" else []) for name in SMALLER],
 )
 def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, monkeypatch):
-    experiment = experiment_of(name)
+    experiment = load(name)
     for setting, value in SMALLER[name].items():
         monkeypatch.setattr(sys.modules[experiment.measure.__module__], setting, value)
     for module in (boundary, intervals):

@@ -334,7 +334,7 @@ def test_jobs_are_a_whole_number_from_one_on(capsys, jobs):
     assert "is not a positive integer" in capsys.readouterr().err
 
 
-def test_a_task_may_measure_a_second_sweep_after_the_first_has_ended(tmp_path):
+def test_a_task_may_measure_a_second_sweep_after_the_first_has_ended(here, tmp_path):
     task = Task(dict)
     first, second = (
         runner.sweep([{"value": 1}], task, runner.Log(tmp_path / f"{k}.log"), jobs=1, title="") for k in range(2)

@@ -1,11 +1,11 @@
-"""Scores of mutation testing and of coverage: what mutmut and coverage.py report is counted by part of the package."""
+"""Scores of mutation testing: what mutmut reports is counted by part of the package."""
 
 import json
 from pathlib import Path
 
 import pandas as pd
 
-from experiments.mutation import branches, scores
+from experiments.mutation import scores
 
 ROOT = Path(__file__).parents[2]
 DIFFERENCE = """# diffrac_cvx.metrics.x_rank__mutmut_1: survived
@@ -47,17 +47,3 @@ def test_every_explanation_is_of_a_line_of_the_library_as_it_is():
     for row in pd.read_csv(scores.EXPLAINED, keep_default_na=False).itertuples():
         assert row.code in {line.strip() for line in (ROOT / row.file).read_text().splitlines()}, row
         assert row.changed != row.code
-
-
-def test_the_coverages_of_branches_are_those_of_the_counts(tmp_path, capsys):
-    names = ["num_statements", "covered_lines", "num_branches", "covered_branches"]
-    counts = {"diffrac_cvx/metrics.py": (10, 10, 4, 3), "diffrac_cvx/app/cli/data.py": (70, 70, 16, 16)}
-    report = {"files": {name: {"summary": dict(zip(names, row, strict=True))} for name, row in counts.items()}}
-    (tmp_path / "coverage.json").write_text(json.dumps(report))
-    places = ["--report", str(tmp_path / "coverage.json"), "--out", str(tmp_path / "coverage.csv")]
-    assert branches.main(places) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("total: 99.0% of statements and branches, 95.0% of")
-    table = pd.read_csv(tmp_path / "coverage.csv")
-    assert list(table["folder"]) == ["app", "files of the package itself"]
-    table.loc[0, "branches_run"] -= 1
-    assert not branches.check_coverage(table)

@@ -104,11 +104,11 @@ def test_a_share_is_that_of_the_instances_of_its_kind(counted, row, columns, sha
 
 def test_a_contradiction_fails_the_command():
     below, above = {"above kmeans_centered": -0.01}, {"cost of directions": 0.2, "lower of directions": 0.2}
-    outcome = findings.check_bounds(pd.concat([made(**columns).head(1) for columns in (below, above)]))
+    outcome = findings.check(pd.concat([made(**columns).head(1) for columns in (below, above)]))
     assert not outcome.passed
     assert "BELOW THE BOUND: above kmeans_centered" in outcome.text
     assert "BOUND ABOVE THE COST: all directions" in outcome.text
-    assert findings.check_bounds(made()).passed
+    assert findings.check(made()).passed
 
 
 def test_the_table_of_the_readme_names_the_proved_optimum_of_two_clusters(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.machine.processes import Worker
 from experiments.benchmark import scale
-from experiments.benchmark.scale import check_sizes, findings
+from experiments.benchmark.scale import check, findings
 from experiments.problems import make_rows, make_words, write_rows
 
 SMALL = [("rows", 50_000, 50), ("words", 2_000, 200)]
@@ -21,13 +21,13 @@ def table_of(cell, row):
 def test_small_tables_are_solved_within_what_is_promised_and_what_was_measured_is_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = pd.concat([table_of(cell, scale.measure(*cell)) for cell in SMALL], ignore_index=True)
-    assert check_sizes(small).passed
+    assert check(small).passed
     for column, value, words in (
         ("gap", 2e-3, "the gap is 0.0021"),  # 2e-3 as a double is a little more
         ("memory", 3e9, "3.00 GB of memory"),
         ("passes", 61.0, "61 passes"),
     ):
-        outcome = check_sizes(small.assign(**{column: value}))
+        outcome = check(small.assign(**{column: value}))
         assert not outcome.passed
         assert words in outcome.text
     (found,) = findings(small)
@@ -58,5 +58,5 @@ def test_the_largest_tables_are_solved_within_what_is_promised(cell, tmp_path, m
         row = worker.call(scale.measure, *cell)
     finally:
         worker.close()
-    outcome = check_sizes(table_of(cell, row))
+    outcome = check(table_of(cell, row))
     assert outcome.passed, outcome.text

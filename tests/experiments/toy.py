@@ -88,7 +88,8 @@ class Here:
     def __init__(self, memory_limit):
         self.peak = 0.0
 
-    def call(self, function, *arguments, **limits):
+    def call(self, function, *arguments, stopped=bool, **limits):
+        assert not stopped()
         return function(*arguments)
 
     def close(self):

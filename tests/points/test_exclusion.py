@@ -17,7 +17,7 @@ from diffrac_cvx.points.checks import centered_data
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import exclude
 from diffrac_cvx.problem.direction_problem import direction_problem
-from experiments.stress.exact import best_labels_value
+from experiments.stress.exact import labels_values
 
 N = 6
 SETTINGS = {
@@ -59,7 +59,7 @@ def near(scale, d, rng):
 
 def false_claims(X, penalty):
     """Return the names of records without exclusions whose lower bound exceeds the objective of the labels."""
-    least = best_labels_value(X[:, :2], 1.0, np.zeros(2))  # with directions in the first two columns only
+    least = min(labels_values(X[:, :2], 1.0, np.zeros(2)))  # with directions in the first two columns only
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = claims(X, penalty)
@@ -121,7 +121,7 @@ def test_columns_that_vary_are_kept_if_something_penalizes_them_however_far_they
         for penalty in (dc.Penalty(ridge=1e-60), dc.Penalty(lam=1e-60)):
             found = dc.low_rank(column[:, None], 1.0, penalty)
             assert found.n_excluded == 0
-            assert found.lower <= best_labels_value(column[:, None], 1.0, np.zeros(1)) <= found.upper
+            assert found.lower <= min(labels_values(column[:, None], 1.0, np.zeros(1))) <= found.upper
 
 
 def test_columns_that_vary_as_their_rounding_are_excluded_if_nothing_penalizes_them():

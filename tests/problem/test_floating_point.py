@@ -22,8 +22,8 @@ from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from experiments.stress import cells as stress_cells
 from experiments.stress.cells import ROUNDED, check_instance, measure
-from experiments.stress.exact import best_labels_value, direction_value, labels_value
-from experiments.stress.experiment import check_bounds
+from experiments.stress.exact import direction_value, labels_value, labels_values
+from experiments.stress.findings import check
 from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, make_instance
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -48,7 +48,7 @@ def test_values_in_sixty_digits_are_those_in_double_precision_where_these_are_ac
     assert cost == pytest.approx(certificate.objective, abs=1e-12)
     plain = dc.low_rank(X, 0.7, dc.Penalty(a), tol=1e-9)
     rounded = dc.certify_labels(X, dc.rounding.kmeans_centered(plain.F), plain, nu=0.7, penalty=dc.Penalty(a))
-    assert plain.lower <= float(best_labels_value(X, 0.7, a)) <= rounded.objective + 1e-12
+    assert plain.lower <= float(min(labels_values(X, 0.7, a))) <= rounded.objective + 1e-12
 
 
 @pytest.mark.parametrize(("n", "d"), [(5, 3), (4, 9)])
@@ -58,7 +58,7 @@ def test_the_best_labels_of_weighted_points_are_those_of_repeated_ones(n, d):
     repeated = np.vstack([X, X[1:2]])
     y, v, G = np.sign(X[:, 0]), rng.standard_normal(d), rng.standard_normal((d, 2))
     for weighted, twice in (
-        (best_labels_value(X, 0.5, a, w), best_labels_value(repeated, 0.5, a)),
+        (min(labels_values(X, 0.5, a, w)), min(labels_values(repeated, 0.5, a))),
         (labels_value(X, 0.5, a, a, y, v, w), labels_value(repeated, 0.5, a, a, np.append(y, y[1]), v)),
         (direction_value(X, 1.0, a, a, G, w), direction_value(repeated, 1.0, a, a, G)),
     ):
@@ -89,7 +89,7 @@ def test_a_lower_bound_that_forgets_rounding_is_found_out(monkeypatch):
     monkeypatch.setattr(stress_cells, "BATCH", 6)
     row = measure("planted", 0)
     assert row["violations"] > 0
-    assert not check_bounds(pd.DataFrame([{"family": "planted", **row}])).passed
+    assert not check(pd.DataFrame([{"family": "planted", **row}])).passed
 
 
 def test_an_upper_bound_that_forgets_rounding_is_found_out(monkeypatch):
@@ -162,7 +162,7 @@ def test_no_bound_exceeds_the_best_labels_at_any_scale_of_columns_and_ridge(seed
     X = rng.standard_normal((n, d)) * 10.0 ** (rng.integers(-3, 18, d) * (rng.random(d) < rng.choice([0.2, 1.0])))
     a = 10.0 ** (rng.uniform(-8, 8) if seed % 2 else rng.uniform(-8, 8, d)) * np.ones(d)
     nu, penalty = float(rng.choice([1.0, 0.3])), dc.Penalty(a=a)
-    found, best = dc.low_rank(X, nu, penalty, tol=1e-7, time_limit=2), best_labels_value(X, nu, a)
+    found, best = dc.low_rank(X, nu, penalty, tol=1e-7, time_limit=2), min(labels_values(X, nu, a))
     for one in (found, dc.certify_v(X, found.V, nu, penalty), dc.certify_y(X, found.F, nu, penalty=penalty)):
         assert Decimal(one.lower) <= best
 

@@ -2,7 +2,7 @@
 
 from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, frame, within
 
-from experiments.harness.intervals import UNKNOWN, Interval
+from experiments.harness.intervals import UNKNOWN
 from experiments.runtime.findings import COST_ROWS, COUNT_ROWS, CVX_ROWS, MAX_CUT_ROWS
 
 
@@ -20,10 +20,6 @@ def pairs(rows, times, errors=(0.0, 0.0), instances=20):
     made = {"ratio of times": [within(0.9 * t, 1.1 * t) for t in times]}
     made["difference of errors"] = [within(e - 0.01, e + 0.01) for e in errors]
     return frame(rows, **made, instances=instances)
-
-
-def excess(low, high=1.0, instances=20):
-    return frame(**{"another problem": [Interval(high, low, high)]}, instances=instances)
 
 
 def smaller(gap=0.1, iterations=10.0, time=10.0, fall=0.1, instances=20):
@@ -62,10 +58,6 @@ TABLES = {
         (pairs(MAX_CUT_ROWS, (1.5, 30.0), (0.0, 0.2)), AGREES), (pairs(MAX_CUT_ROWS, (1.5, 30.0), (0.2, 0.0)), PARTLY),
         (pairs(MAX_CUT_ROWS, (20.0, 30.0)), PARTLY), (pairs(MAX_CUT_ROWS, (20.0, 30.0), (0.2, 0.2)), DIFFERS),
         (pairs(MAX_CUT_ROWS, (1.5, 30.0), instances=5), NOT_TESTED),
-    ],
-    "fig3-no-max-cut": [
-        (excess(0.85), AGREES), (excess(0.6, 0.9), PARTLY), (excess(0.1, 0.4), DIFFERS),
-        (excess(0.85, 1.0, 2), NOT_TESTED),
     ],
     "fig3-epsilon": [
         (smaller(), AGREES), (smaller(fall=0.0), PARTLY), (smaller(gap=1.0), DIFFERS),

@@ -66,9 +66,7 @@ def rivals(alone=(0.2, 0.4), relaxed=(0.6, 0.8), nonzeros=3, instances=100):
 TABLES = {
     "prop1-a": of_proportion(theory.PROPOSITION_1A),
     "prop1-small-variance": of_proportion(theory.SMALL_VARIANCE),
-    "prop2-a": of_proportion(theory.PROPOSITION_2A, theory.SOLVED_2A),
     "prop1-b": of_all_solutions(theory.PROPOSITION_1B),
-    "prop2-b": of_all_solutions(theory.PROPOSITION_2B),
     "prop1-kurtosis": [
         (beta(0.02, 0.8), AGREES), (beta(0.4, 0.8), PARTLY), (beta(0.02, 0.2), PARTLY), (beta(0.3, 0.1), DIFFERS),
         (beta(0.9, 0.95), DIFFERS), (beta(0.02, 0.8, 70), NOT_TESTED),

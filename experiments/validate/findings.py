@@ -1,17 +1,17 @@
-"""Compare the fast solvers with the SDP oracles on the instances of `dc.validate`; exit 1 if anything is wrong."""
+"""Findings on the agreement of the fast solvers with the SDP oracles, and its check."""
 
 import numpy as np
 import pandas as pd
 
 from diffrac_cvx.problem.formatting import format_upper
-from experiments.harness.command import Experiment, Outcome
+from experiments.harness.command import Outcome
 from experiments.harness.findings import Finding
-from experiments.validate.cells import ALPHA_SLACK, METHODS, RELATED, SEED, SLACK, cells_of, measure
+from experiments.validate.cells import ALPHA_SLACK, METHODS, RELATED, SEED, SLACK
 
 KEYS = ("n", "d", "nu", "penalty", "trait")
 
 
-def check_brackets(table: pd.DataFrame) -> Outcome:
+def check(table: pd.DataFrame) -> Outcome:
     """Report what is wrong on each instance, with the code that makes it again."""
     wrong = table[table["agrees"] == 0]
     lines = [
@@ -63,6 +63,3 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             comment=f"The largest distance between two intervals is {max(table['violation'].max(), 0.0):.1e}.",
         ),
     ]
-
-
-EXPERIMENT = Experiment("validation", cells_of, measure, None, findings, check=check_brackets)

@@ -1,35 +1,26 @@
-"""Certified bounds of adversarial instances, compared with 60-digit arithmetic.
-
-It fails if a bound is on the wrong side of the exact value.
-"""
+"""Findings on adversarial instances, and a check that no bound is on the wrong side of the exact value."""
 
 import pandas as pd
 
-from experiments.harness.command import Experiment, Outcome
+from experiments.harness.command import Outcome
 from experiments.harness.findings import Finding
-from experiments.stress.cells import SETTINGS, cells_of, measure
 
 COUNTS = ["instances", "lower", "upper", "violations", "left_out"]
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
     """Return the bounds tested, the violations and the width of the bounds, by family."""
+    groups = table.groupby("family")
     return [
         Finding(
             "Bounds compared with 60-digit arithmetic, violations, instances with directions excluded, the largest "
             "excess of a bound over its exact limit, and the median width of the bounds, by family",
-            by_family(table),
+            groups[COUNTS].sum().join(groups.agg(worst=("worst", "max"), width=("median_width", "median"))),
         )
     ]
 
 
-def by_family(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the counts, the smallest margin and the median width of each family."""
-    groups = table.groupby("family")
-    return groups[COUNTS].sum().join(groups.agg(worst=("worst", "max"), width=("median_width", "median")))
-
-
-def check_bounds(table: pd.DataFrame) -> Outcome:
+def check(table: pd.DataFrame) -> Outcome:
     """Pass if no bound is on the wrong side of the exact value."""
     totals = table[COUNTS].sum()
     wrong = table.loc[table["violations"] > 0, ["family", "which"]]
@@ -40,6 +31,3 @@ def check_bounds(table: pd.DataFrame) -> Outcome:
         *(f"violated: {row.family}, {row.which}" for row in wrong.itertuples()),
     ]
     return Outcome("\n".join(lines), wrong.empty)
-
-
-EXPERIMENT = Experiment("stress", cells_of, measure, None, findings, SETTINGS, check=check_bounds)

@@ -2,21 +2,30 @@
 
 import numpy as np
 import pytest
-from instances import assert_overlap, planted
+from instances import (
+    SPARSE_KINDS,
+    assert_overlap,
+    optimum,
+    planted,
+    random_blocks,
+    random_multipliers,
+    random_point,
+    sparse_instance,
+)
 from scipy.optimize import approx_fprime
-from sparse_instances import KINDS, instance, optimum, random_blocks, random_multipliers, random_point
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_bounds import Blocks
+from diffrac_cvx.certificates.direction_bounds import Blocks
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.factored import solver
 from diffrac_cvx.solvers.factored.components import lagrangian_of
-from diffrac_cvx.solvers.factored.parametrization import BlockPoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
-each_kind = pytest.mark.parametrize("seed", range(24), ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
+each_kind = pytest.mark.parametrize(
+    "seed", range(24), ids=lambda seed: f"{SPARSE_KINDS[seed % 8]}-{sparse_instance(seed).nu}"
+)
 STRONG = dc.Penalty.l1(0.15)
 WEAK = dc.Penalty.l1(0.03)
 
@@ -31,9 +40,9 @@ def pairs_of(labels):
 
 def lagrangian_at(seed, blocks=True):
     """The augmented Lagrangian of a problem, at a random point."""
-    rng, split = np.random.default_rng(seed), instance(seed).split
+    rng, split = np.random.default_rng(seed), sparse_instance(seed).split
     apart = random_blocks(rng, split) if blocks else Blocks(split, np.arange(len(split.c)))
-    multipliers, point = random_multipliers(rng, apart), BlockPoint(*random_point(rng, apart))
+    multipliers, point = random_multipliers(rng, apart), random_point(rng, apart)
     return lagrangian_of(apart, point, multipliers), point
 
 
@@ -50,7 +59,7 @@ def test_the_gradient_is_that_of_finite_differences(seed):
 
 @each_kind
 def test_the_bracket_is_that_without_components_and_every_optimal_v_is_zero_between_those_proved(seed):
-    result, best = instance(seed).solve(tol=1e-7, max_iter=1000), optimum(seed)
+    result, best = dc.low_rank(*sparse_instance(seed), tol=1e-7, max_iter=1000), optimum(seed)
     assert_overlap(result, best)
     assert 0.0 <= result.lower <= result.value == result.upper <= 1.0
     assert result.status is (dc.Status.OPTIMAL if result.gap <= 1e-7 else dc.Status.MAX_ITER)
@@ -59,8 +68,8 @@ def test_the_bracket_is_that_without_components_and_every_optimal_v_is_zero_betw
     assert result.n_iter == iterations[-1] <= 1000
     if result.components is None:
         return
-    d = instance(seed).X.shape[1]
-    penalized = instance(seed).penalty.weights(d)[1] > 0.0
+    d = sparse_instance(seed).X.shape[1]
+    penalized = sparse_instance(seed).penalty.weights(d)[1] > 0.0
     found, proved = result.components.found, result.components.certified
     np.testing.assert_array_equal(found >= 0, penalized)
     chosen = np.ix_(penalized, penalized)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from diffrac_cvx.certificates.block_bounds import Blocks
+from diffrac_cvx.certificates.direction_bounds import Blocks
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array

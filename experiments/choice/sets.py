@@ -9,7 +9,7 @@ import csv
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -54,11 +54,6 @@ def read_pair(load: Callable[..., Any], first: int, second: int) -> Labeled:
     X, classes = load(return_X_y=True)
     mask = (classes == first) | (classes == second)
     return labeled(X[mask], classes[mask] == second)
-
-
-def pairs_of(name: str, load: Callable[..., Any], pairs: Iterable[tuple[int, int]]) -> dict[str, Callable[[], Labeled]]:
-    """Return the sets of pairs of classes."""
-    return {f"{name} {first} or {second}": partial(read_pair, load, first, second) for first, second in pairs}
 
 
 # Held-out sets
@@ -126,12 +121,15 @@ CRABS = ("FL", "RW", "CL", "CW", "BD")
 NOTES = ("Length", "Left", "Right", "Bottom", "Top", "Diagonal")
 ATHLETES = ("RCC", "WCC", "Hc", "Hg", "Fe", "BMI", "SSF", "Bfat", "LBM", "Ht", "Wt")
 YES_NO = {"y": 1.0, "n": 0.0}
+THREE = ((0, 1), (0, 2), (1, 2))
 
 DESIGN: dict[str, Callable[[], Labeled]] = {
     **{name: partial(read_own, name) for name in dc.datasets.names()},
-    **pairs_of("iris", sklearn_sets.load_iris, combinations(range(3), 2)),
-    **pairs_of("wine", sklearn_sets.load_wine, combinations(range(3), 2)),
-    **pairs_of("digits", sklearn_sets.load_digits, ((0, 1), (3, 8), (4, 9))),
+    **{
+        f"{name} {first} or {second}": partial(read_pair, getattr(sklearn_sets, f"load_{name}"), first, second)
+        for name, pairs in (("iris", THREE), ("wine", THREE), ("digits", ((0, 1), (3, 8), (4, 9))))
+        for first, second in pairs
+    },
     "wdbc": partial(read_pair, sklearn_sets.load_breast_cancer, 0, 1),
 }
 HELD_OUT: dict[str, Callable[[], Labeled]] = {

@@ -1,19 +1,25 @@
 """Few known labels: the relaxation's classifier compared with supervised and semi-supervised methods on real tables."""
 
 import time
+import warnings
 import zlib
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, RidgeClassifierCV
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 
 import diffrac_cvx as dc
 from diffrac_cvx.estimators.classifier import CANDIDATE_RIDGES, WEIGHT_FRACTIONS
 from diffrac_cvx.typing import Array
 from experiments.choice.sets import DESIGN, HELD_OUT
 from experiments.data.loading import keep_loadable
-from experiments.few_labels.methods import RIVALS, Labels, classify
 from experiments.harness.sweep import Cell, Row
 
+Labels = npt.NDArray[np.int64]
 LOAD = {**DESIGN, **HELD_OUT}
 LATER = tuple(HELD_OUT)
 SETS = {  # the parameters to choose, and how, were decided on the first group
@@ -27,6 +33,55 @@ KNOWN: tuple[int, ...] = (2, 6, 20, 60)
 REPLICATIONS = 20
 MOST_POINTS = 400
 MOST_KNOWN = 0.6  # largest fraction of a class with known labels; no cell above it
+ALPHAS, CS = np.logspace(-2, 3, 11), 7
+NEIGHBORS = 7
+MOST_ROUNDS = 300
+
+
+# Alternatives: supervised methods on the known labels, and semi-supervised ones based on neighbours or clusters
+
+
+def logistic(X: Array, few: Labels) -> Labels:
+    """Logistic regression on the known labels; its weight by cross-validation if there are two labels per class."""
+    known = few >= 0
+    parts = min(5, int(np.bincount(few[known]).min()))
+    model = LogisticRegression() if parts < 2 else LogisticRegressionCV(Cs=CS, cv=parts)
+    return np.asarray(model.fit(X[known], few[known]).predict(X))
+
+
+def seeded_kmeans(X: Array, few: Labels) -> Labels:
+    """k-means from the means of the known points, which stay in their class (Basu, Banerjee and Mooney, 2002)."""
+    found = few
+    for _ in range(MOST_ROUNDS):
+        centers = np.stack([X[found == k].mean(axis=0) for k in (0, 1)])
+        nearest = np.argmin(((X[:, None] - centers) ** 2).sum(axis=2), axis=1)
+        again = np.where(few >= 0, few, nearest)
+        if np.array_equal(found, again):
+            break
+        found = again
+    return found
+
+
+# Ridge regression chooses its weight by leave-one-out; self-training uses its own confident predictions as labels.
+RIVALS: dict[str, Callable[[Array, Labels], Any]] = {
+    "ridge": lambda X, few: RidgeClassifierCV(alphas=ALPHAS).fit(X[few >= 0], few[few >= 0]).predict(X),
+    "logistic": logistic,
+    "label spreading": lambda X, few: LabelSpreading(kernel="knn", n_neighbors=NEIGHBORS).fit(X, few).transduction_,
+    "label propagation": lambda X, few: LabelPropagation(kernel="knn", n_neighbors=NEIGHBORS).fit(X, few).transduction_,
+    "self-training": lambda X, few: SelfTrainingClassifier(LogisticRegression()).fit(X, few).predict(X),
+    "seeded k-means": seeded_kmeans,
+}
+
+
+def classify(method: str, X: Array, few: Labels) -> Labels:
+    """Return the classes of all points by a rival, from the known labels (-1 elsewhere)."""
+    with warnings.catch_warnings():  # no convergence; points that no label reaches
+        warnings.simplefilter("ignore")
+        return np.asarray(RIVALS[method](X, few))
+
+
+# Cells
+
 SETTINGS = {"most points": MOST_POINTS, "rivals": list(RIVALS), "ridges": CANDIDATE_RIDGES, "shares": WEIGHT_FRACTIONS}
 
 
@@ -43,14 +98,9 @@ def cells_of(grid: str) -> list[Cell]:
         {"kind": kind, "name": name, "known": m, "replication": replication}
         for kind, name in sets
         for m in known
-        if m / 2 <= MOST_KNOWN * smallest(name)
+        if m / 2 <= MOST_KNOWN * np.bincount(read_table(name)[1]).min()
         for replication in replications
     ]
-
-
-def smallest(name: str) -> int:
-    """Return the number of points in the smaller class."""
-    return int(np.bincount(read_table(name)[1]).min())
 
 
 @cache

@@ -1,12 +1,10 @@
 """Findings of `make few-labels`, each table with its rule."""
 
-import numpy as np
 import pandas as pd
 
 from diffrac_cvx.problem.formatting import format_upper
-from experiments.few_labels.cells import KNOWN, MOST_POINTS, REPLICATIONS
-from experiments.few_labels.methods import NEIGHBORS, RIVALS
-from experiments.harness.findings import Finding, Rule, one_row, tabulate
+from experiments.few_labels.cells import KNOWN, MOST_POINTS, NEIGHBORS, REPLICATIONS, RIVALS
+from experiments.harness.findings import Finding, Rule, tabulate
 from experiments.harness.intervals import Interval, mean_of
 
 TITLE = "Few known labels"
@@ -90,43 +88,33 @@ def gains(table: pd.DataFrame, known: int, kind: str, over: str = "ridge") -> pd
     return pd.DataFrame.from_dict(found, orient="index", columns=["value", "low", "high"]).sort_values("value")
 
 
-def mean_gain(found: pd.DataFrame) -> Interval:
-    """Return the mean over sets with its interval over sets."""
-    return mean_of(found["value"])
-
-
-def summary(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the number of sets, how often the gain is positive, its mean and its smallest value."""
-    return one_row(
-        sets=len(found),
-        better=int((found["value"] > 0.0).sum()),
-        mean_gain=mean_gain(found),
-        smallest=float(found["value"].min()),
-        on=str(found.index[0]),
-        better_by_interval=int((found["low"] > 0.0).sum()),
-        worse_by_interval=int((found["high"] < 0.0).sum()),
-    )
-
-
 def over_ridge(table: pd.DataFrame) -> pd.DataFrame:
     """Return the gains over ridge regression for each kind of sets and number of labels."""
     found = {(kind, known): gains(table, known, kind) for kind in KINDS for known in KNOWN}
-    return pd.concat(
-        {key: summary(each) for key, each in found.items() if len(each)}, names=["kind", "labels"]
-    ).droplevel(2)
+    rows = {
+        key: {
+            "sets": len(gain),
+            "better": int((gain["value"] > 0.0).sum()),
+            "mean gain": mean_of(gain["value"]),
+            "smallest": gain["value"].min(),
+            "on": gain.index[0],
+            "better by interval": int((gain["low"] > 0.0).sum()),
+            "worse by interval": int((gain["high"] < 0.0).sum()),
+        }
+        for key, gain in found.items()
+        if len(gain)
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["kind", "labels"])
 
 
 def all_methods(table: pd.DataFrame) -> pd.DataFrame:
     """Return the mean accuracy of each method, and the gain of the relaxation over it."""
     rows = table[(table["known"] == JUDGED) & (table["kind"] == HELD_OUT)]
     means = rows.groupby("name")[["relaxation", *RIVALS]].mean().mean().sort_values(ascending=False)
-    over = {method: gains(table, JUDGED, HELD_OUT, over=str(method)) for method in means.index}
-    entries = {
-        method: {
-            "sets": len(found),
-            "accuracy": means[method],
-            "gain": np.nan if method == "relaxation" else mean_gain(found),
-        }
-        for method, found in over.items()
-    }
-    return pd.DataFrame.from_dict(entries, orient="index").rename_axis("method")
+    over = {method: gains(table, JUDGED, HELD_OUT, over=method)["value"] for method in means.index.drop("relaxation")}
+    gain = pd.Series({method: mean_of(values) for method, values in over.items()}, dtype=object)
+    return (
+        pd.DataFrame({"sets": rows["name"].nunique(), "accuracy": means, "gain": gain})
+        .loc[means.index]
+        .rename_axis("method")
+    )

@@ -24,11 +24,10 @@ LEAST_HEIGHT, PER_SET = 2.4, 0.135  # inches
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw both panels."""
-    judged = JUDGED if (table["known"] == JUDGED).any() else int(table["known"].max())
     height = max(LEAST_HEIGHT, 0.8 + PER_SET * table["name"].nunique())
     with panels(stem, 1, 2, height, width_ratios=(1.0, 1.15)) as (_, axes):
         draw_means(axes[0], table)
-        draw_gains(axes[1], table, judged)
+        draw_gains(axes[1], table)
 
 
 def draw_means(axes: Axes, table: pd.DataFrame) -> None:
@@ -48,9 +47,9 @@ def draw_means(axes: Axes, table: pd.DataFrame) -> None:
     axes.legend(frameon=False, loc="upper left")
 
 
-def draw_gains(axes: Axes, table: pd.DataFrame, known: int) -> None:
+def draw_gains(axes: Axes, table: pd.DataFrame) -> None:
     """Gain over ridge regression on each set, with its interval over replications."""
-    found = pd.concat([gains(table, known, kind).assign(kind=kind) for kind in ("held-out", "design")])
+    found = pd.concat([gains(table, JUDGED, kind).assign(kind=kind) for kind in ("held-out", "design")])
     found = found.sort_values("value")
     for kind, color, fill in (("held-out", ACCENT, ACCENT), ("design", GRAY, "white")):
         places = np.flatnonzero(found["kind"] == kind)
@@ -62,5 +61,5 @@ def draw_gains(axes: Axes, table: pd.DataFrame, known: int) -> None:
     axes.set_yticks(range(len(found)), [name.replace("_", " ") for name in found.index], fontsize=6)
     axes.xaxis.set_major_locator(MultipleLocator(0.05))
     axes.set(xlabel="gain in accuracy over ridge regression", ylim=(-0.7, len(found) - 0.3))
-    axes.set_title(f"(b) {known} known labels")
+    axes.set_title(f"(b) {JUDGED} known labels")
     axes.legend(frameon=False, loc="upper left")

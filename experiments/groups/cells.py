@@ -21,13 +21,9 @@ AT, SHIFTS = 100, (1.5, 2.5, 3.0)  # number of points for varying shifts
 PLACES = {"groups": ("groups", "l1", "wrong groups"), "one of each group": ("groups", "l1")}  # with the penalties tried
 REPLICATIONS = 20
 SETTINGS = {
-    "sizes": [GROUPS, SIZE, PLANTED],
-    "ridge": RIDGE,
-    "weights": WEIGHTS,
-    "rtol": RTOL,
-    "seconds": SECONDS,
+    "sizes": [GROUPS, SIZE, PLANTED], "ridge": RIDGE, "weights": WEIGHTS, "rtol": RTOL, "seconds": SECONDS,
     "nonzero": NONZERO,
-}
+}  # fmt: skip
 
 
 class Planted(NamedTuple):
@@ -42,12 +38,12 @@ class Planted(NamedTuple):
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid: over the number of points at both places, then over the shift."""
     points, shifts, replications = (POINTS, SHIFTS, REPLICATIONS) if grid == "full" else ((100,), (3.0,), 2)
-    cells: list[Cell] = []
-    for place, methods in PLACES.items():
-        cells += cross(place=(place,), method=methods, n=points, shift=(SHIFT,), replication=range(replications))
-    return cells + cross(
-        place=("groups",), method=PLACES["groups"], n=(AT,), shift=shifts, replication=range(replications)
-    )
+    parts = [(place, points, (SHIFT,)) for place in PLACES] + [("groups", (AT,), shifts)]
+    return [
+        cell
+        for place, n, shift in parts
+        for cell in cross(place=(place,), method=PLACES[place], n=n, shift=shift, replication=range(replications))
+    ]
 
 
 def make_table(place: str, n: int, shift: float, rng: np.random.Generator) -> Planted:

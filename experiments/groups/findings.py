@@ -77,10 +77,17 @@ def differences(many: pd.DataFrame, single: pd.DataFrame) -> pd.DataFrame:
     pairs = [("groups", "l1"), ("wrong groups", "groups"), ("wrong groups", "l1")]
     found = {f"{NAMES[one]} - {NAMES[other]}": (many, one, other) for one, other in pairs}
     found["the same, one column of each group"] = (single, "groups", "l1")
-    rows = {
-        name: {measure: difference(*which, measure) for measure in ("index", "overlap")}
-        for name, which in found.items()
-    }
+
+    def difference(rows: pd.DataFrame, one: str, other: str, measure: str) -> Interval:
+        """Return the mean difference on the same tables, each penalty at its own weight."""
+        alike = [part for _, part in rows.groupby(["n", "shift"])]
+        first, second = (
+            np.concatenate([chosen(of_method(part, method), measure) for part in alike]) for method in (one, other)
+        )
+        return mean_of(first - second)
+
+    measures = ("index", "overlap")
+    rows = {name: {measure: difference(*which, measure) for measure in measures} for name, which in found.items()}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("penalties")
 
 
@@ -115,13 +122,3 @@ def summary(rows: pd.DataFrame, measure: str, by: str | None = None) -> Interval
 def of_method(rows: pd.DataFrame, method: str) -> pd.DataFrame:
     """Return the rows of a penalty."""
     return rows[rows["method"] == method]
-
-
-def difference(rows: pd.DataFrame, first: str, second: str, measure: str) -> Interval:
-    """Return the mean difference of two penalties on the same tables, each at its own weight."""
-    sizes = ["n", "shift"]
-    pairs = [
-        chosen(of_method(here, first), measure) - chosen(of_method(here, second), measure)
-        for _, here in rows.groupby(sizes)
-    ]
-    return mean_of(np.concatenate(pairs))

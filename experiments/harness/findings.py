@@ -116,6 +116,15 @@ def holds_mostly(statement: str, row: str, partly: float = 0.8) -> Rule:
     )
 
 
+def all_or_some(statement: str, words: str, *conditions: Condition, **given: Condition) -> Rule:
+    """Return the rule that agrees if all conditions hold, and in part if one of them does."""
+
+    def held(table: pd.DataFrame) -> list[bool]:
+        return [bool(condition(table)) for condition in conditions]
+
+    return Rule(statement, words, lambda table: all(held(table)), lambda table: any(held(table)), **given)
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """A table with its caption.

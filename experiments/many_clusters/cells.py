@@ -4,7 +4,6 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +12,10 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.mixture import GaussianMixture
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.problems import keep_varying
 
 Classes = npt.NDArray[np.int64]
 Data = tuple[Array, Classes]
@@ -45,13 +44,6 @@ def sampled(load: Callable[[], Data], replication: int) -> Data:
     return X[chosen], classes[chosen]
 
 
-def digits(last: int) -> Data:
-    """Return the digits up to the given one."""
-    X, classes = load_digits(return_X_y=True)
-    chosen = classes <= last
-    return np.asarray(X[chosen], dtype=float), np.asarray(classes[chosen])
-
-
 def yeast() -> Data:
     """Return the genes whose set of functional classes is one of the four most frequent sets."""
     X, Y = dc.datasets.load("yeast")
@@ -65,7 +57,7 @@ DATA: dict[str, Callable[[int], Data]] = {
     **{f"planted, K = {k}, spread {s}": partial(planted, k, s) for k in (3, 4, 6) for s in (0.2, 0.4)},
     "iris": partial(sampled, partial(load_iris, return_X_y=True)),
     "wine": partial(sampled, partial(load_wine, return_X_y=True)),
-    **{f"digits 0 to {last}": partial(sampled, partial(digits, last)) for last in (2, 3, 4)},
+    **{f"digits 0 to {k - 1}": partial(sampled, partial(load_digits, n_class=k, return_X_y=True)) for k in (3, 4, 5)},
     "yeast": partial(sampled, yeast),
 }
 METHODS = ("DiffracClustering", "k-means", "Gaussian mixture")
@@ -80,11 +72,15 @@ def cells_of(grid: str) -> list[Cell]:
 
 def measure(data: str, method: str, replication: int) -> Row:
     """Cluster one standardised set by one method with its defaults; the number of clusters is known."""
-    X, classes = DATA[data](replication)
-    X, k = X[:, X.std(axis=0) > 0.0], int(classes.max()) + 1
-    X = standardize_columns(X - X.mean(axis=0))
+    X, classes, _ = keep_varying(*DATA[data](replication))
+    k = int(classes.max()) + 1
     begun = time.perf_counter()
-    model = model_of(method, k, replication)
+    models = {
+        "DiffracClustering": dc.DiffracClustering(n_clusters=k, random_state=replication),
+        "k-means": KMeans(k, n_init=STARTS, random_state=replication),
+        "Gaussian mixture": GaussianMixture(k, n_init=STARTS, reg_covar=1e-3, random_state=replication),
+    }
+    model = models[method]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # gaps above the tolerance, and few points
         labels = model.fit_predict(X)
@@ -97,12 +93,3 @@ def measure(data: str, method: str, replication: int) -> Row:
         "lower": getattr(model, "lower_bound_", np.nan),
         "seconds": time.perf_counter() - begun,
     }
-
-
-def model_of(method: str, k: int, seed: int) -> Any:
-    """Return an unfitted estimator."""
-    if method == "k-means":
-        return KMeans(k, n_init=STARTS, random_state=seed)
-    if method == "Gaussian mixture":
-        return GaussianMixture(k, n_init=STARTS, reg_covar=1e-3, random_state=seed)
-    return dc.DiffracClustering(n_clusters=k, random_state=seed)

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.style import ACCENT, GRAY, GREEN, PAGE, SECONDARY, STYLE, save, with_band
+from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels, with_band
 from experiments.multi_label.findings import correlation_matrix
 
 STYLES = {
@@ -22,8 +21,8 @@ NAMED = 12  # labels named on the heatmap
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the traces against k, with and without the constant vector, and the correlations for the first set."""
     sets = list(dict.fromkeys(table["data_set"]))
-    with plt.rc_context({**STYLE, "lines.linewidth": 1.0, "lines.markersize": 3.0}):
-        figure, axes = plt.subplots(2, len(sets), figsize=(PAGE, 4.2), squeeze=False, sharex="col")
+    lines = {"lines.linewidth": 1.0, "lines.markersize": 3.0}
+    with panels(stem, 2, len(sets), 4.2, rc=lines, squeeze=False, sharex="col") as (figure, axes):
         for column, name in enumerate(sets):
             for ax, quantity in zip(axes[:, column], ("overlap", "overlap_centred"), strict=True):
                 for method, style in STYLES.items():
@@ -35,7 +34,6 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         axes[0, 0].set_ylabel(r"$\mathrm{tr}\,\Phi_{Y_{true}} \Phi_{Y_k}$")
         axes[1, 0].set_ylabel("the same, labels centred")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
-        save(figure, stem)
     draw_correlations(table, TITLES.get(sets[0], sets[0]), stem.with_name(f"{stem.name}_correlations"))
 
 
@@ -45,12 +43,10 @@ def draw_correlations(table: pd.DataFrame, title: str, stem: Path) -> None:
     The colour scale ends at the largest correlation, which its label gives.
     """
     names, correlations = correlation_matrix(table)
-    with plt.rc_context(STYLE):
-        figure, ax = plt.subplots(figsize=(PAGE, 3.0))
+    with panels(stem, 1, 1, 3.0) as (figure, ax):
         image = ax.imshow(correlations, cmap="Greys", vmin=0.0, vmax=correlations.max(), aspect="auto", origin="lower")
         ticks = names[:NAMED]
         ax.set_xticks(range(len(ticks)), ticks, rotation=90, fontsize=5.5)
         ax.set_xlabel(f"true labels, {title}, sorted by sum of squares; the first {len(ticks)} are named")
         ax.set_ylabel("found labels, in the same order")
         figure.colorbar(image, label=f"absolute correlation, at most {correlations.max():.2f}")
-        save(figure, stem)

@@ -34,9 +34,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 def draw_gaps(axes: Axes, table: pd.DataFrame) -> None:
     """Gap over time; a line ends with a dot if the labels are certified as optimal."""
     real = table[table["part"] == "real"]
-    chosen = [row for _, row in real.iterrows() if (row["name"], row["ridge"]) in NAMED]
-    for row in chosen or [row for _, row in real.iterrows()]:
-        color, dashes = NAMED.get((row["name"], row["ridge"]), (GRAY, "-"))
+    for _, row in real[[pair in NAMED for pair in zip(real["name"], real["ridge"], strict=True)]].iterrows():
+        color, dashes = NAMED[row["name"], row["ridge"]]
         known = [(seconds, row[f"gap at {seconds:g}"]) for seconds in TIMES if seconds <= row["seconds"]]
         path = np.array([*known, (row["seconds"], row["gap"])], dtype=float)
         label = f"{str(row['name']).replace('_', ' ')}, {row['ridge']:g}"

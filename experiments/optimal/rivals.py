@@ -8,13 +8,11 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize
 import scipy.sparse
 
 from diffrac_cvx.typing import Array
 
-Indices = npt.NDArray[np.intp]
 BLOCK = 2_000_000  # numbers in memory at a time
 MOST_ROUNDS = 200  # of alternation, which converges after far fewer
 
@@ -62,8 +60,9 @@ def solve_integer_program(R: Array, time_limit: float) -> Exact:
     weight = 2.0 * G[i, j]
     m, wanted = len(i), np.flatnonzero(weight > 0.0)
     others = np.setdiff1d(np.arange(m), wanted)
-    upper = scipy.sparse.vstack([rows_of(wanted, n, m, (index[wanted], -1.0)) for index in (i, j)])
-    lower = -rows_of(others, n, m, (i[others], -1.0), (j[others], -1.0))
+    products, z = scipy.sparse.eye_array(m, format="csr"), scipy.sparse.eye_array(n, format="csr")
+    upper = scipy.sparse.vstack([scipy.sparse.hstack([-z[index[wanted]], products[wanted]]) for index in (i, j)])
+    lower = scipy.sparse.hstack([z[i[others]] + z[j[others]], -products[others]])
     # y_i y_j = 4 w_ij - 2 z_i - 2 z_j + 1
     linear = -2.0 * (np.bincount(i, weight, n) + np.bincount(j, weight, n))
     constant = float(np.trace(G) + weight.sum())
@@ -85,15 +84,6 @@ def solve_integer_program(R: Array, time_limit: float) -> Exact:
     return Exact(1.0 - float(np.sum((y @ R) ** 2)), max(1.0 - constant + bound, 0.0), spent)
 
 
-def rows_of(chosen: Indices, n: int, m: int, *entries: tuple[Indices, float]) -> scipy.sparse.csr_array:
-    """Return constraints, one row per selected product: its variable, and labels with their factors."""
-    rows = np.arange(len(chosen))
-    parts = [(n + chosen, 1.0), *entries]
-    columns = np.concatenate([column for column, _ in parts])
-    values = np.concatenate([np.full(len(chosen), value) for _, value in parts])
-    return scipy.sparse.csr_array((values, (np.tile(rows, len(parts)), columns)), shape=(len(chosen), n + m))
-
-
 def alternate_from(R: Array, y: Array) -> Array:
     """Return the labels to which alternation converges from each row of y (k, n): y <- sign(R R'y)."""
     for _ in range(MOST_ROUNDS):
@@ -102,11 +92,6 @@ def alternate_from(R: Array, y: Array) -> Array:
             break
         y = following
     return y
-
-
-def restart_alternation(R: Array, runs: int, rng: np.random.Generator) -> Array:
-    """Return the objectives to which alternation converges from the labels of random directions."""
-    return np.asarray(1.0 - np.sum((alternate_from(R, random_labels(R, runs, rng)) @ R) ** 2, axis=1))
 
 
 def random_labels(R: Array, runs: int, rng: np.random.Generator) -> Array:

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -77,24 +76,11 @@ def relax(X: Array, seed: int) -> Found:
     return dc.rounding.kmeans_centered(result.F), result.gap
 
 
-def find_by_lattice(X: Array, seed: int) -> Found:
-    """Lattice reduction; None if it finds no labels."""
-    try:
-        return lattice(X), np.nan
-    except dc.DataError:
-        return None, np.nan
-
-
-def run_initializations(X: Array, seed: int, *, baseline: Callable[..., Array]) -> Found:
-    """Baseline with random starts."""
-    return baseline(X, n_init=RESTARTS, rng=seed), np.nan
-
-
 METHODS: dict[str, Callable[[Array, int], Found]] = {
     "relaxation": relax,
-    "CURE": partial(run_initializations, baseline=dc.baselines.cure),
+    "CURE": lambda X, seed: (dc.baselines.cure(X, n_init=RESTARTS, rng=seed), np.nan),
     "spectral": lambda X, seed: (dc.baselines.spectral_kurtosis(X), np.nan),
-    "alternating": partial(run_initializations, baseline=dc.baselines.alternating_optimization),
-    "k-means": partial(run_initializations, baseline=dc.baselines.kmeans_whitened),
-    "lattice": find_by_lattice,
+    "alternating": lambda X, seed: (dc.baselines.alternating_optimization(X, n_init=RESTARTS, rng=seed), np.nan),
+    "k-means": lambda X, seed: (dc.baselines.kmeans_whitened(X, n_init=RESTARTS, rng=seed), np.nan),
+    "lattice": lambda X, seed: (lattice(X), np.nan),  # None if it finds no labels
 }

@@ -6,58 +6,37 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array, as_data, positive_int
+from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import column_basis
+from diffrac_cvx.typing import Array
 
 Integers = npt.NDArray[np.object_]
-MAX_DIMENSIONS = 64  # above, the reduction in Python takes minutes
 DELTA = 0.99  # parameter of the Lovasz condition; 3/4 in the source gives longer vectors
 
 
-def lattice(X: npt.ArrayLike, *, bits: int = 40) -> Array:
-    r"""Return labels that are an exact affine function of the data, y = X w + c, by lattice reduction.
+def lattice(X: npt.ArrayLike, *, bits: int = 40) -> Array | None:
+    r"""Return labels that are an exact affine function of the data, y = X w + c, by lattice reduction, or None.
 
     Let the data have rank r.  A vector orthogonal to 1 and to the columns of X is orthogonal to the indicator of each
     cluster; r + 2 points have one such vector, and each further point adds one.  Rounded to the given number of bits,
     these vectors define a lattice whose shortest vectors are the indicators, and the algorithm of Lenstra, Lenstra and
     Lovasz finds them.  r + 2 points suffice if r is less than about bits/2 (one more than in the source, where c = 0);
-    otherwise a few more are used.  All points are checked: the labels are exact, or an error is raised, even if only
-    the last digits are noisy.
+    otherwise a few more are used.  All points are checked: the labels are exact.  Fewer points fit any labels.
 
     O(n d^2) plus the reduction, a few seconds in 40 dimensions.
 
     Source: Zadik, Song, Wein and Bruna, "Lattice-based methods surpass sum-of-squares in clustering", COLT 2022.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred internally.
-    bits : int
-        Accuracy of the data in bits; default 40.  Data computed in double precision have at least 40.
-
-    Raises
-    ------
-    DataError
-        If X is invalid, has more than 64 dimensions, or has fewer than r + 2 points, so that any labels fit; if no
-        labels are found, because the data are noisy or too few.
-    ParameterError
-        If bits is not an integer >= 1.
     """
-    Q, bits = column_basis(as_data(X)), positive_int(bits, "bits")
+    Q = column_basis(as_data(X))
     n, r = Q.shape
-    if r == 0:  # all points are equal
-        return np.ones(n)
-    if r > MAX_DIMENSIONS:
-        raise DataError(f"X has {r} dimensions, but lattice supports at most {MAX_DIMENSIONS}; select fewer columns")
     if n < r + 2:
-        raise DataError(f"X has only {n} points in {r} dimensions, so that any labels fit; use at least {r + 2} points")
+        return None
     affine = np.column_stack([np.full(n, n**-0.5), Q])
     for labels in candidates(affine, bits):
         error = labels - affine @ (affine.T @ labels)
         if np.sqrt(np.mean(error**2)) <= n * 2.0**-bits:
             return np.asarray(labels * labels[0])
-    raise DataError(f"no labels found that are affine in X to {bits} bits: X is noisy or has too few points")
+    return None
 
 
 def candidates(affine: Array, bits: int) -> list[Array]:
@@ -102,27 +81,18 @@ def reduced_basis(basis: Integers) -> Integers:
 
 def reduce_row(rows: Integers, k: int, orthogonal: Array, squares: Array, mu: Array) -> None:
     """Subtract multiples of earlier rows from row k until all |mu_kj| <= 1/2, and update its orthogonal vector."""
-    while True:
-        vector = rows[k].astype(float)
-        residual, weights = vector, np.zeros(k)
+    changed = True
+    while changed:
+        residual, weights = rows[k].astype(float), np.zeros(k)
         for _ in range(2):  # the second pass removes the rounding error of the first
             step = (orthogonal[:k] @ residual) / squares[:k]
             residual, weights = residual - step @ orthogonal[:k], weights + step
-        mu[k, :k] = weights
+        mu[k, :k] = weights  # a copy
         orthogonal[k], squares[k] = residual, residual @ residual
-        if not subtract_multiples(rows, k, mu):
-            return
-
-
-def subtract_multiples(rows: Integers, k: int, mu: Array) -> bool:
-    """Reduce row k by the nearest multiples of earlier rows, the last first; return whether it changed."""
-    weights, changed = mu[k, :k].copy(), False
-    while True:
-        large = np.flatnonzero(np.abs(weights) > 0.51)  # above 1/2, so that rounding of a tie cannot loop forever
-        if not len(large):
-            return changed
-        j = int(large[-1])
-        multiple = round(float(weights[j]))
-        rows[k] -= multiple * rows[j]
-        weights[: j + 1] -= multiple * mu[j, : j + 1]
-        changed = True
+        changed = False
+        while len(large := np.flatnonzero(np.abs(weights) > 0.51)):  # not 1/2: rounding of a tie would loop forever
+            j = int(large[-1])
+            multiple = round(float(weights[j]))
+            rows[k] -= multiple * rows[j]
+            weights[: j + 1] -= multiple * mu[j, : j + 1]
+            changed = True

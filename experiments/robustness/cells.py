@@ -62,11 +62,6 @@ def kmeans(X: Array, lam: float, seed: int) -> Solved:
     return Solved(2.0 * KMeans(2, n_init=10, random_state=seed).fit_predict(column_basis(as_data(X))) - 1.0)
 
 
-def alternating(X: Array, lam: float, seed: int) -> Solved:
-    """Alternating optimisation of Eq. (2), best of ten random starts."""
-    return Solved(dc.baselines.alternating_optimization(X, n_init=RESTARTS, rng=seed))
-
-
 def fista(X: Array, lam: float, seed: int, *, epsilon: float) -> Solved:
     """FISTA as published, at epsilon / log d."""
     result = published_fista(X, lam, seed, epsilon=epsilon, max_iter=MOST_ITERATIONS)
@@ -87,7 +82,7 @@ def low_rank_alternating(X: Array, lam: float, seed: int) -> Solved:
 
 METHODS: dict[str, Callable[[Array, float, int], Solved]] = {
     "k-means": kmeans,
-    "alternating": alternating,
+    "alternating": lambda X, _, seed: Solved(dc.baselines.alternating_optimization(X, n_init=RESTARTS, rng=seed)),
     "FISTA, 1e-2": partial(fista, epsilon=1e-2),
     "FISTA, 1e-3": partial(fista, epsilon=1e-3),
     "low_rank": low_rank,

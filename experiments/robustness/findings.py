@@ -85,11 +85,6 @@ class Crossing(NamedTuple):
     draws: Array
     fails: bool  # whether it crosses 1/2 within the grid
 
-    @property
-    def shown(self) -> Interval | str:
-        """The dimension with its interval, or that there is none."""
-        return interval_of(self.d, self.draws) if self.fails else f"above {self.d:.0f}"
-
     def over(self, other: "Crossing") -> Interval:
         """Return the gain in dimensions over another method."""
         return interval_of(self.d - other.d, self.draws - other.draws)
@@ -120,7 +115,7 @@ def where_they_fail(found: Mapping[tuple[str, float], Crossing]) -> pd.DataFrame
     ours = {f"relaxation, lambda = {lam:g}": found[OURS, lam] for lam in LAMBDAS}
     rows = {
         name: {
-            "crosses at": one.shown,
+            "crosses at": interval_of(one.d, one.draws) if one.fails else f"above {one.d:.0f}",
             "fails": one.fails,
             **{f"gain over {rival}": one.over(theirs) if name in ours else np.nan for rival, theirs in rivals.items()},
             PLAIN: one.over(found[OURS, 0.0]) if name in ours else np.nan,
@@ -134,11 +129,8 @@ def sensitive(table: pd.DataFrame) -> pd.DataFrame:
     """Return the fall of the error with epsilon, on runs in which the smaller epsilon gave the smaller gap."""
     keys = ["lam", "d", "replication"]
     first, second = (table[table["method"] == name].set_index(keys) for name in FISTA)
-    both = (
-        first.add_suffix("_first")
-        .join(second.add_suffix("_second"), how="inner")
-        .reset_index(names=["lambda", *keys[1:]])
-    )
+    both = first.merge(second, left_index=True, right_index=True, suffixes=("_first", "_second"))
+    both = both.reset_index(names=["lambda", *keys[1:]])
     both["fall"] = (both["error_first"] - both["error_second"]).where(both["gap_second"] < both["gap_first"])
     return tabulate(
         both,

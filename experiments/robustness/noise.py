@@ -46,14 +46,9 @@ def cells_of(grid: str) -> list[Cell]:
     return cross(d=(4, 6), ratio=(1, 4), noise=(0.0, 0.2, 0.5), replication=range(2))
 
 
-def points_of(d: int, ratio: float) -> int:
-    """Return the even number of points nearest to a multiple of d + d(d-1)/4."""
-    return 2 * round(ratio * statistical_dimension(float(d)) / 2)
-
-
 def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
     """Cluster one data set by all methods; a replication has the same points at every noise level, except the noise."""
-    n = points_of(d, ratio)
+    n = 2 * round(ratio * statistical_dimension(float(d)) / 2)  # even
     rng = np.random.default_rng([2017, 13, d, n, replication])
     X, y, v = dc.datasets.make_planted(n, d, d, noise=noise, rng=rng)
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
@@ -67,14 +62,8 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
     labels["refined"] = dc.rounding.refine(X, labels["relaxation"])
     errors = {f"error_{name}": dc.metrics.clustering_error(y, found) for name, found in labels.items()}
     certificate = dc.certify_labels(X, labels["refined"], result)
-    return {
-        "n": n,
-        **errors,
-        "label_gap": certificate.gap,
-        "objective": certificate.objective,
-        "value": result.value,
-        "gap": result.gap,
-    }
+    labelled = {"label_gap": certificate.gap, "objective": certificate.objective}
+    return {"n": n, **errors, **labelled, "value": result.value, "gap": result.gap}
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:

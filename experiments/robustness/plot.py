@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.lines import Line2D
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.style import PAGE, STYLE, open_marks, save, with_band
+from experiments.harness.style import open_marks, panels, with_band
 from experiments.robustness.cells import LAMBDAS, WITHOUT_LAMBDA
 from experiments.runtime import plot as runtime
 
@@ -24,8 +23,7 @@ MARK: dict[str, Any] = {"ms": 3.2, "mew": 0.8}
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the mean error over the dimension, one panel per lambda, with bands of two standard errors."""
-    with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
-        figure, axes = plt.subplots(1, len(LAMBDAS), figsize=(PAGE, 2.9), sharey=True)
+    with panels(stem, 1, len(LAMBDAS), 2.9, rc={"lines.linewidth": 1.0}, sharey=True) as (figure, axes):
         for lam, ax, letter in zip(LAMBDAS, axes, "abc", strict=True):
             for method, style in STYLES.items():
                 filed = 0.0 if method in WITHOUT_LAMBDA else lam
@@ -42,4 +40,3 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         open_mark: dict[str, Any] = {"color": "black", "marker": "D", "mfc": "white", "ls": "none"}
         handles.append(Line2D([], [], **open_mark, **MARK, label="some runs stopped before their rule was met"))
         figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
-        save(figure, stem)

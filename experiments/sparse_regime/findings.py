@@ -1,16 +1,15 @@
 """Findings on the sparse regime: the conjecture of section 5.2 and its theory."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from experiments.harness.boundary import Boundary, fit_power
-from experiments.harness.findings import Finding, Rule, one_row
-from experiments.harness.intervals import Interval, proportion_of
+from experiments.harness.findings import Finding, Rule
+from experiments.harness.intervals import Interval
 from experiments.harness.tables import split_parts
-from experiments.phase_transition.findings import RECOVERED
-from experiments.sparse_regime.cells import LAW, PER_D
+from experiments.sparse_regime.cells import LAW
 from experiments.sparse_regime.models import boundary_of, dimension_bound, growth_in_sparsity
 
 TITLE = "The sparse regime: the conjecture n = O(l d)"
@@ -25,7 +24,6 @@ FROM_D = 16
 RULES_OF_WEIGHT = {"oracle": "best weight", "law": f"weight {LAW:g}/((l-1) d)"}
 PENALIZED = (2, 4, 8)
 Found = Mapping[str, Mapping[int, Boundary]]  # choice of the weight, sparsity
-IN_L = "l"
 
 
 def is_linear(exponent: Interval) -> bool:
@@ -44,9 +42,9 @@ def exponents(table: pd.DataFrame) -> list[tuple[list[Interval], Interval]]:
     return [(in_d, in_l) for *in_d, in_l in rules if all(np.isfinite(exponent.high) for exponent in in_d)]
 
 
-def any_linear(table: pd.DataFrame) -> bool:
-    """Return whether any exponent of d is linear."""
-    return any(is_linear(exponent) for in_d, _ in exponents(table) for exponent in in_d)
+def any_in_d(table: pd.DataFrame, holds: Callable[[Interval], bool]) -> bool:
+    """Return whether a condition holds for any exponent of d."""
+    return any(holds(exponent) for in_d, _ in exponents(table) for exponent in in_d)
 
 
 CONJECTURE = Rule(
@@ -55,11 +53,8 @@ CONJECTURE = Rule(
     f"2; in part if that of d does so for one l; differs if none of d reaches down to 1.1; d from {FROM_D} on; not "
     "tested otherwise",
     lambda t: any(all(map(is_linear, in_d)) and reaches_one(in_l) for in_d, in_l in exponents(t)),
-    any_linear,
-    tested=lambda t: (
-        any_linear(t)
-        or (bool(exponents(t)) and not any(reaches_one(exponent) for in_d, _ in exponents(t) for exponent in in_d))
-    ),
+    lambda t: any_in_d(t, is_linear),
+    tested=lambda t: any_in_d(t, is_linear) or (bool(exponents(t)) and not any_in_d(t, reaches_one)),
 )
 RULES = (CONJECTURE,)
 
@@ -79,11 +74,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "Boundary over 1 + delta, delta a bound on the statistical dimension for a vanishing penalty; no free constant",
             over_theory(found),
         ),
-        Finding(
-            "lambda (l - 1) d at which the direction survives with infinitely many points, l = 4, and recovery with "
-            f"{PER_D} d",
-            weights_that_keep(parts["population"], parts["sample"]),
-        ),
     ]
 
 
@@ -102,7 +92,7 @@ def growth(found: Found) -> pd.DataFrame:
             records[words, f"d, l = {l}"] = {"exponent": fit.exponent, "boundaries": fit.dimensions}
         common = set.intersection(*(set(boundary.d[boundary.inside]) for boundary in found[rule].values()))
         in_l = growth_in_sparsity(found[rule], max(common, default=np.nan))
-        records[words, IN_L] = {"exponent": in_l, "boundaries": len(found[rule])}
+        records[words, "l"] = {"exponent": in_l, "boundaries": len(found[rule])}
     return pd.DataFrame.from_dict(records, orient="index").rename_axis(["weight", "power of"])
 
 
@@ -116,15 +106,3 @@ def over_theory(found: Found) -> pd.DataFrame:
         if len(ratios):
             records[words] = {"smallest": ratios.min(), "largest": ratios.max(), "boundaries": len(ratios)}
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("weight")
-
-
-def weights_that_keep(population: pd.DataFrame, sample: pd.DataFrame) -> pd.DataFrame:
-    """Return on which side of lambda (l - 1) d = 1 the direction survives, and how often labels are recovered there."""
-    kappa = population["lam"] * (population["sparsity"] - 1) * population["d"]
-    mask = population["excess"] > 1e-3
-    at = sample["lam"] * (sample["sparsity"] - 1) * sample["d"]
-    below, above = (proportion_of(sample["error"][rows] < RECOVERED) for rows in (at < 1.0, at >= 1.0))
-    return one_row(
-        smallest_d=population["d"].min(), largest_d=population["d"].max(), nonzero_weight_up_to=kappa[mask].max(),
-        zero_weight_from=kappa[~mask].min(), recovered_below_1=below, recovered_above=above,
-    )  # fmt: skip

@@ -7,8 +7,8 @@ import pandas as pd
 import scipy.optimize
 import scipy.stats
 
-from experiments.harness.boundary import LEAST_DIMENSIONS, Boundary, boundary_at, collect
-from experiments.harness.intervals import DRAWS, UNKNOWN, Interval, interval_of
+from experiments.harness.boundary import Boundary, boundary_at, collect, fit_power
+from experiments.harness.intervals import DRAWS, UNKNOWN, Interval
 
 
 def boundary_of(searches: pd.DataFrame) -> Boundary:
@@ -32,18 +32,9 @@ def boundary_of(searches: pd.DataFrame) -> Boundary:
 
 def growth_in_sparsity(boundaries: Mapping[int, Boundary], d: float) -> Interval:
     """Return the exponent of n50 in l at one d, from at least four l; otherwise undetermined."""
-    at = {l: found for l, found in boundaries.items() if np.any((found.d == d) & found.inside)}
-    if len(at) < LEAST_DIMENSIONS:
-        return UNKNOWN
-    x, places = np.log(list(at)), [int(np.flatnonzero(found.d == d)[0]) for found in at.values()]
-    pairs = list(zip(at.values(), places, strict=True))
-    y = np.log([found.n50[i] for found, i in pairs])
-    draws = np.log(np.column_stack([found.draws[:, i] for found, i in pairs]))
-    slopes = np.full(DRAWS, np.nan)
-    known = np.isfinite(draws).all(axis=1)
-    slopes[known] = np.polyfit(x, draws[known].T, 1)[0]
-    units = min(int(found.units[i]) for found, i in pairs)
-    return interval_of(float(np.polyfit(x, y, 1)[0]), slopes, units, len(at), least=0.5)
+    at = {l: found.d == d for l, found in boundaries.items() if np.any(found.d == d)}
+    by_l = [Boundary(np.array([l]), *(column[..., at[l]] for column in boundaries[l][1:])) for l in at]
+    return fit_power(collect(by_l), from_d=0).exponent if by_l else UNKNOWN
 
 
 def dimension_bound(sparsity: int, d: float) -> float:

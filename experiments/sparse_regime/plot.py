@@ -3,16 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, Normalize
 
 from experiments.harness.boundary import Boundary
-from experiments.harness.style import ACCENT, GREEN, PAGE, SECONDARY, STYLE, draw_boundary, save
+from experiments.harness.style import ACCENT, GREEN, SECONDARY, draw_boundary, panels
 from experiments.harness.tables import split_parts
-from experiments.phase_transition.findings import RECOVERED
 from experiments.phase_transition.uniqueness import wendel
 from experiments.sparse_regime.findings import PENALIZED, boundaries_of
 from experiments.sparse_regime.models import dimension_bound
@@ -21,19 +18,15 @@ from experiments.theory.unique_solution import statistical_dimension
 COLORS = {1: "#777777", 2: SECONDARY, 4: ACCENT, 8: GREEN}
 MARKS = {"law": "o", "oracle": "s"}
 DIMENSIONS = (32, 64, 96)  # dimensions at which the growth in l is drawn
-GRAYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.05, 0.75, 256)))
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw n over d and over l, and the weights that preserve the direction."""
+    """Draw n over d and over l."""
     parts = split_parts(table)
     found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in MARKS}
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplot_mosaic("ab\nac", figsize=(PAGE, 5.0))
-        draw_dimensions(axes["a"], found)
-        draw_sparsities(axes["b"], found)
-        draw_weights(axes["c"], parts["population"], parts["sample"])
-        save(figure, stem)
+    with panels(stem, 1, 2, 3.6) as (_, axes):
+        draw_dimensions(axes[0], found)
+        draw_sparsities(axes[1], found)
 
 
 def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]]) -> None:
@@ -80,24 +73,3 @@ def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]]) -> No
     ax.minorticks_off()
     ax.set(xlabel="nonzero entries $l$", ylabel="50 % boundary $n$", title="(b) growth in $l$")
     ax.text(0.95, 3200, "dashed: $1 + \\delta$, dotted: $d + d(d-1)/4$", fontsize=6.5)
-
-
-def draw_weights(ax: Axes, population: pd.DataFrame, sample: pd.DataFrame) -> None:
-    """Draw the weight of the planted direction over lambda and d, and the large samples with recovery."""
-    grid = population.pivot_table(index="lam", columns="d", values="excess")
-    image = ax.pcolormesh(
-        grid.columns, grid.index, grid.to_numpy(), cmap=GRAYS, norm=Normalize(0, 1), shading="nearest", rasterized=True
-    )
-    rate = (sample["error"] < RECOVERED).groupby([sample["d"], sample["lam"]]).mean().reset_index(name="share")
-    for fraction, face in ((1.0, ACCENT), (0.0, "white")):
-        at = rate[rate["share"] == fraction]
-        ax.plot(at["d"], at["lam"], "o", ms=3.5, mfc=face, mec=ACCENT, mew=0.7)
-    some = rate[(rate["share"] > 0.0) & (rate["share"] < 1.0)]
-    ax.plot(some["d"], some["lam"], "o", ms=3.5, fillstyle="left", mfc=ACCENT, mfcalt="white", mec=ACCENT, mew=0.7)
-    d = np.geomspace(grid.columns.min(), grid.columns.max(), 50)
-    ax.plot(d, 1 / (3 * d), color=SECONDARY)
-    ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"weight $\lambda$")
-    ax.set(xlim=(5.3, 290), ylim=(2.7e-4, 0.34))
-    ax.set_title("(c) weights that preserve a 4-sparse direction")
-    ax.text(82, 0.02, r"$\lambda (l-1) d = 1$", color=SECONDARY, fontsize=6.5)
-    ax.figure.colorbar(image, ax=ax, label=r"weight of the direction, $n = \infty$", pad=0.02)

@@ -29,7 +29,9 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def measure(family: str, replication: int) -> Row:
-    """Apply all tests to one table."""
+    """Apply all tests to one table; the dip is that of its first principal component (Hartigan and Hartigan, 1985)."""
+    from diptest import diptest  # the documentation needs the rest of this file without this package
+
     rng = np.random.default_rng([2017, 25, zlib.crc32(family.encode()), replication])
     X = (WITHOUT | WITH)[family](rng)
     found = dc.structure_test(X, rng=replication)
@@ -42,7 +44,7 @@ def measure(family: str, replication: int) -> Row:
         deviation = X.std(axis=0)
         Z = (X - X.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
         row["p_sigclust"] = sigclust(Z, rng)
-        row["p_dip"] = dip_p(Z @ np.linalg.svd(Z, full_matrices=False)[2][0])
+        row["p_dip"] = float(diptest(Z @ np.linalg.svd(Z, full_matrices=False)[2][0])[1])
     return row
 
 
@@ -53,13 +55,6 @@ def p_of_cost(X: Array, null: Callable[..., Callable[[np.random.Generator], Arra
     points = split.scaled(sample_points(X, None, None, rng))[0]
     draw = null(points.array(), penalty.feature_groups(X.shape[1]))
     return p_of(split.objective(points), lambda: split.objective(array_points(draw(rng))))
-
-
-def dip_p(values: Array) -> float:
-    """Return the p-value of Hartigan and Hartigan's dip test of unimodality, from its table."""
-    from diptest import diptest  # the documentation needs the rest of this file without this package
-
-    return float(diptest(np.asarray(values))[1])
 
 
 def within(X: Array, k: int) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from diffrac_cvx.typing import Array
+from experiments.problems import autoregressive
 
 N, D = 200, 10  # rows and columns
 WIDE_N, WIDE_D = 60, 600  # of wide tables
@@ -24,14 +25,6 @@ def factor(rng: np.random.Generator, latent: Array, d: int = D, noise: float = 0
     return latent @ rng.standard_normal((latent.shape[1], d)) + noise * rng.standard_normal((len(latent), d))
 
 
-def autoregressive(rng: np.random.Generator, n: int, d: int, rho: float) -> Array:
-    """Return rows that are stationary Gaussian sequences with correlation rho between neighbours."""
-    X = rng.standard_normal((n, d))
-    for j in range(1, d):
-        X[:, j] = rho * X[:, j - 1] + (1.0 - rho**2) ** 0.5 * X[:, j]
-    return X
-
-
 def ordinal(X: Array, levels: int) -> Array:
     """Return answers on a scale of levels, each about equally frequent."""
     ranks = np.argsort(np.argsort(X, axis=0), axis=0)
@@ -47,12 +40,9 @@ def uniform_ball(rng: np.random.Generator, n: int, d: int) -> Array:
 def curves(rng: np.random.Generator, n: int, d: int) -> Array:
     """Return smooth bumps whose position, width and height vary, as in spectra."""
     grid = np.linspace(0.0, 1.0, d)
-    place, width, height = (
-        0.5 + 0.1 * rng.standard_normal(n),
-        0.1 + 0.02 * rng.random(n),
-        np.exp(0.3 * rng.standard_normal(n)),
-    )
-    bumps = height[:, None] * np.exp(-0.5 * ((grid - place[:, None]) / width[:, None]) ** 2)
+    place, width = 0.5 + 0.1 * rng.standard_normal((n, 1)), 0.1 + 0.02 * rng.random((n, 1))
+    height = np.exp(0.3 * rng.standard_normal((n, 1)))
+    bumps = height * np.exp(-0.5 * ((grid - place) / width) ** 2)
     return bumps + 0.05 * rng.standard_normal((n, d))
 
 

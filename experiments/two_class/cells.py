@@ -16,8 +16,16 @@ from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.unique_solution import statistical_dimension
 from experiments.two_class.published import normalized, run
-from experiments.two_class.readings import MAIN, READINGS, load_scaled
 
+MAIN = "weights"
+READINGS = {  # of the scale of the paper's data, which the text does not state; a and c are the weights of Gamma in all
+    MAIN: "columns of variance one",
+    "norm one": "columns of norm one, which multiplies Gamma by n",
+    "as given": "columns as they are distributed",
+    "min-max": "columns in [-1, 1], as in LIBSVM's scaled files",
+    "rows": "rows divided by their norms, columns not rescaled",
+}
+SCALINGS = {"as given": "none", "min-max": "min-max", "rows": "none"}  # of `datasets.load`; otherwise variance one
 WEIGHTS = (1e-3, 1e-2, 1e-1)  # the paper's values of a and of c
 IMBALANCE = (0.01, 0.25, 0.5, 0.75, 1.0)  # the paper's values of nu
 RUNS = 50  # of each baseline; the paper has ten
@@ -50,6 +58,16 @@ def cells_of(grid: str) -> list[Cell]:
         cells += cross(data_set=[name], method=["relaxation"], reading=[MAIN], **penalties)
         cells += cross(data_set=[name], method=["published"], reading=READINGS, **penalties, stop=STOPS)
     return cells
+
+
+def load_scaled(name: str, reading: str = MAIN) -> tuple[Array, Array]:
+    """Return X (n, d), centred and scaled according to a reading, and the labels (n,)."""
+    X, y = dc.datasets.load(name, scaling=SCALINGS.get(reading, "standardize"))
+    if reading == "rows":
+        norms = np.linalg.norm(X, axis=1, keepdims=True)
+        X = X / np.where(norms > 0, norms, 1.0)  # w1a has zero rows
+    X = X - X.mean(axis=0)
+    return (X / len(X) ** 0.5 if reading == "norm one" else X), y
 
 
 def measure(data_set: str, method: str, reading: str, a: float, c: float, nu: float, stop: float = 0.0) -> Row:
@@ -110,7 +128,7 @@ def measure_published(X: Array, y: Array, nu: float, penalty: dc.Penalty, stop: 
         "gap": last.gap,
         "size_of_smaller": fraction_of_smaller(labels),
         "iterations": last.iterations,
-        "stopped": last.stopped,
+        "stopped": last.gap <= stop,
     }
 
 

@@ -9,17 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, draw_intervals, panels
-from experiments.two_class.cells import EARLY, PUBLISHED_MOST, STOPS
-from experiments.two_class.readings import READINGS
-from experiments.two_class.table import (
-    SAME,
-    Protocol,
-    by_protocol,
-    fraction_wrong,
-    settings,
-    summary,
-    telling_first,
-)
+from experiments.two_class.cells import EARLY, PUBLISHED_MOST, READINGS, STOPS
+from experiments.two_class.findings import SAME, Protocol, by_protocol, fraction_wrong, settings, summary, telling_first
 
 GOLD, PURPLE = "#b8860b", "#7b3294"
 MARKS = dict(zip(READINGS, zip("^sDvP", (ACCENT, GREEN, PURPLE, GRAY, GOLD), strict=True), strict=True))

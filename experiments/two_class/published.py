@@ -57,10 +57,6 @@ class Normalized:
         moment = (self.Z.T * (u / (2 * len(u)))) @ self.Z
         return moment - self.W.T @ C @ self.W if self.c.any() else moment
 
-    def step(self, epsilon: float) -> float:
-        """Return 1/L, with the contribution of C to L even if c = 0, as printed."""
-        return 1.0 / SmoothedDual(array_points(self.X), self.W, PairPenalty(self.c)).lipschitz(epsilon)
-
 
 class Point(NamedTuple):
     """An iterate: the multipliers u and C, a root of Q where V = W Q W', the quadratic forms q_i = x_i'Vx_i, and V."""
@@ -73,12 +69,11 @@ class Point(NamedTuple):
 
 
 class Left(NamedTuple):
-    """Result of the algorithm: F with Y = FF', the number of iterations, and whether its own rule was met."""
+    """Result of the algorithm: F with Y = FF', the number of iterations, and the duality gap of (21)."""
 
     F: Array
     iterations: int
-    stopped: bool
-    gap: float  # duality gap of (21)
+    gap: float
 
 
 def normalized(X: Array, nu: float, penalty: dc.Penalty) -> Normalized:
@@ -94,7 +89,8 @@ def normalized(X: Array, nu: float, penalty: dc.Penalty) -> Normalized:
 def iterates(problem: Normalized, epsilon: float) -> Iterator[Point]:
     """Yield the iterates indefinitely, from C = 0 and the optimal u for V = A^-1 / r."""
     Z, W, box, n = problem.Z, problem.W, problem.box, len(problem.X)
-    step = problem.step(epsilon)
+    # 1/L, with the contribution of C to L even if c = 0, as printed
+    step = 1.0 / SmoothedDual(array_points(problem.X), problem.W, PairPenalty(problem.c)).lipschitz(epsilon)
     u, C, t = 1.0 / np.sqrt(np.mean(Z**2, axis=1)), np.zeros_like(box), 1.0
     ahead = (u, C)
     while True:
@@ -123,7 +119,7 @@ def run(problem: Normalized, stop: float, limits: Sequence[int]) -> list[Left]:
     for k, point in enumerate(islice(iterates(problem, epsilon), max(limits)), 1):
         if k % CHECK_EVERY == 0 or k in limits:
             gap = gap_of(problem, point)
-            left = Left(problem.Z @ point.root / np.sqrt(point.q)[:, None], k, gap <= stop, gap)
+            left = Left(problem.Z @ point.root / np.sqrt(point.q)[:, None], k, gap)
             found += [left] * (limits.count(k) if gap > stop else len(limits) - len(found))
         if len(found) == len(limits):
             break

@@ -24,16 +24,11 @@ SIGNS = ("sign_leading", "sign_second", "sign_centered")  # roundings
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid: a path of alpha and a path of nu."""
-    paths: dict[str, list[float]] = {"alpha": ALPHAS, "nu": NUS}
-    noises: tuple[float, ...] = NOISES
-    count = 10
-    if grid != "full":
-        paths, noises, count = {"alpha": [0.0, ALPHA_STAR, 0.5, 1.0], "nu": [0.001, 0.1, 1.0]}, (0.0, 0.3), 1
-    return [
-        cell
-        for path, parameters in paths.items()
-        for cell in cross(path=[path], parameter=parameters, noise=noises, replication=range(count))
-    ]
+    if grid == "full":
+        alphas, nus, draws = ALPHAS, NUS, {"noise": NOISES, "replication": range(10)}
+    else:
+        alphas, nus, draws = [0.0, ALPHA_STAR, 0.5, 1.0], [0.001, 0.1, 1.0], {"noise": (0.0, 0.3), "replication": [0]}
+    return cross(path=["alpha"], parameter=alphas, **draws) + cross(path=["nu"], parameter=nus, **draws)
 
 
 def measure(path: str, parameter: float, noise: float, replication: int) -> Row:

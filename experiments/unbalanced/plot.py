@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, STYLE, save, with_band
+from experiments.harness.style import ACCENT, GRAY, SECONDARY, panels, with_band
 from experiments.unbalanced.cells import ALPHA_STAR
 
 CURVES = {
@@ -20,21 +20,18 @@ CURVES = {
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the error over alpha and over nu without noise, and the rank over alpha with and without."""
     clean = table[table["noise"] == 0.0]
-    with plt.rc_context(STYLE):
-        figure, (left, right, ranks) = plt.subplots(1, 3, figsize=(PAGE, 2.3))
+    with panels(stem, 1, 3, 2.3) as (figure, (left, right, ranks)):
         draw_errors(left, clean[clean["path"] == "alpha"])
         left.axvline(ALPHA_STAR, color=GRAY, lw=0.6, ls=":")
         left.set_xlabel(r"$\alpha$ (constrained)")
         left.annotate(r"$\alpha_*$", (ALPHA_STAR + 0.02, 0.5))
         draw_errors(right, clean[clean["path"] == "nu"])
         right.set(xscale="log", xlabel=r"$\nu$ (penalised)")
-        handles, labels = left.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
+        figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
         draw_ranks(ranks, table[table["path"] == "alpha"])
         left.set_title(r"(a) error, $\sigma = 0$")
         right.set_title(r"(b) error, $\sigma = 0$")
         ranks.set_title("(c) rank")
-        save(figure, stem)
 
 
 def draw_errors(axes: Axes, table: pd.DataFrame) -> None:

@@ -39,24 +39,20 @@ SETTINGS = {"goal": GOAL, "operations": OPERATIONS, "ridge": RIDGE, "alive": ALI
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid; the smoke grid downloads nothing."""
-    if grid == "full":
-        return [*made_cells(MADE, DRAWS), *pair_cells()]
-    small = [{**USUAL, "n": 40, "d": 150, "noise": noise, "shift": 2.0} for noise in ("factors", "words")]
-    return made_cells(small, 2)
+    """Return the cells of a grid, over the tables that can be read; the smoke grid downloads nothing."""
+    if grid != "full":
+        small = [{**USUAL, "n": 40, "d": 150, "noise": noise, "shift": 2.0} for noise in ("factors", "words")]
+        return made_cells(small, 2)
+    tables = keep_loadable(SOURCES, lambda name: SOURCES[name].read())
+    readable = {kind: [pair for pair in pairs if pair.split(",")[0] in tables] for kind, pairs in KINDS.items()}
+    pairs = [cell for kind, pairs in readable.items() for cell in cross(kind=[kind], method=METHODS, name=pairs)]
+    return made_cells(MADE, DRAWS) + pairs
 
 
 def made_cells(made: list[dict[str, Any]], draws: int) -> list[Cell]:
     """Return the cells of simulated tables."""
     drawn = product(made, METHODS, range(draws))
     return [{"kind": "made", "method": method, **setting, "replication": k} for setting, method, k in drawn]
-
-
-def pair_cells() -> list[Cell]:
-    """Return the cells of the real pairs whose tables can be read; print the errors of the others."""
-    tables = keep_loadable(SOURCES, lambda name: SOURCES[name].read())
-    readable = {kind: [pair for pair in pairs if pair.split(",")[0] in tables] for kind, pairs in KINDS.items()}
-    return [cell for kind, pairs in readable.items() for cell in cross(kind=[kind], method=METHODS, name=pairs)]
 
 
 KINDS = {"design": DESIGN, "held-out": HELD_OUT}

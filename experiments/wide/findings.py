@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.problem.formatting import format_upper
-from experiments.harness.findings import Finding, Rule, one_row
-from experiments.harness.intervals import Interval, bootstrap, mean_of
+from experiments.harness.findings import Finding, Rule, all_or_some, one_row
+from experiments.harness.intervals import bootstrap, mean_of
 from experiments.wide.cells import CURVES, DRAWS, SHIFT, SHIFTS, USUAL, VARIANTS, D, K, N
 from experiments.wide.methods import FIXED, GOAL, OPERATIONS, OWN, RIDGE, RIVALS, SELECTING
 from experiments.wide.sources import MOST_COLUMNS
@@ -39,17 +39,14 @@ BETTER_TUNED = Rule(
     lambda t: all(gain.low > 0.0 for gain in t[GAIN_TUNED].dropna()),
     lambda t: all(gain.value > 0.0 for gain in t[GAIN_TUNED].dropna()),
 )
-INDEPENDENT = Rule(
-    "with independent columns, the relaxation is close to the best rival",
-    f"agrees if its mean is at no shift more than {CHANCE:g} below that of the best rival, in part if so at half of the shifts",
-    lambda t: (t["below"] <= CHANCE).all(),
-    lambda t: (t["below"] <= CHANCE).mean() >= 0.5,
-)
-FACTORS = Rule(
-    "with common factors, the relaxation is close to the best rival",
-    f"agrees if its mean is in no row more than {CHANCE:g} below that of the best rival, in part if so in half of the rows",
-    lambda t: (t["below"] <= CHANCE).all(),
-    lambda t: (t["below"] <= CHANCE).mean() >= 0.5,
+FACTORS, INDEPENDENT = (
+    Rule(
+        f"with {columns}, the relaxation is close to the best rival",
+        f"agrees if its mean is in no row more than {CHANCE:g} below that of the best rival, in part if so in half of the rows",
+        lambda t: (t["below"] <= CHANCE).all(),
+        lambda t: (t["below"] <= CHANCE).mean() >= 0.5,
+    )
+    for columns in ("common factors", "independent columns")
 )
 IN_VARIANTS = Rule(
     "it stays clearly better with unequal clusters, heavy tails, blocks and more columns",
@@ -57,12 +54,12 @@ IN_VARIANTS = Rule(
     lambda t: (t["gain"].map(lambda gain: gain.low) > CLEAR).all(),
     lambda t: (t["gain"].map(lambda gain: gain.low) > CLEAR).mean() >= 0.5,
 )
-COLUMNS = Rule(
+COLUMNS = all_or_some(
     "the most important columns of the relaxation are those that differ",
     f"agrees if it has {FOUND:g} of them among as many most important columns, and by the intervals more than every rival that selects "
     "columns, in part if one of the two holds",
-    lambda t: finds_most(t) and finds_more(t),
-    lambda t: finds_most(t) or finds_more(t),
+    lambda t: t.loc[OWN, "top"] >= FOUND,
+    lambda t: all(gain.low > 0.0 for gain in t[GAIN].dropna()),
 )
 SUGGESTED = Rule(
     "the suggested weight is close to the best fixed weight",
@@ -71,36 +68,16 @@ SUGGESTED = Rule(
     lambda t: t["gain of the best fixed weight"].iloc[0].value <= CHANCE,
 )
 ON_PAIRS = {
-    kind: Rule(
+    kind: all_or_some(
         f"on {kind} pairs of classes, the relaxation is at least as good as every rival",
         f"agrees if its median is at most {NEAR:g} below that of k-means and its mean is not below that of a rival, in part if one of the "
         "two holds",
-        lambda t: near_kmeans(t) and best_mean(t),
-        lambda t: near_kmeans(t) or best_mean(t),
+        lambda t: t.loc["k-means", "median gain over it"].value >= -NEAR,
+        lambda t: t.loc[OWN, "mean"] >= t.loc[t.index.isin(RIVALS), "mean"].max(),
     )
     for kind in ("design", "held-out")
 }
 RULES = (BETTER, BETTER_TUNED, FACTORS, INDEPENDENT, IN_VARIANTS, COLUMNS, SUGGESTED, *ON_PAIRS.values())
-
-
-def finds_most(found: pd.DataFrame) -> bool:
-    """Return whether most columns that differ are among the most important ones of the relaxation."""
-    return bool(found.loc[OWN, "top"] >= FOUND)
-
-
-def finds_more(found: pd.DataFrame) -> bool:
-    """Return whether the relaxation has more of them than every rival, by the intervals."""
-    return all(gain.low > 0.0 for gain in found[GAIN].dropna())
-
-
-def near_kmeans(pairs: pd.DataFrame) -> bool:
-    """Return whether the median of the relaxation is at most slightly below that of k-means."""
-    return bool(pairs.loc["k-means", "median gain over it"].value >= -NEAR)
-
-
-def best_mean(pairs: pd.DataFrame) -> bool:
-    """Return whether no rival has a higher mean."""
-    return bool(pairs.loc[OWN, "mean"] >= pairs.loc[pairs.index.isin(RIVALS), "mean"].max())
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
@@ -153,34 +130,26 @@ def by_method(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     return rows.pivot_table(index=unit, columns="method", values=column, sort=False)
 
 
-def rivals_in(rows: pd.DataFrame, column: str = "index") -> pd.DataFrame:
-    """Return a measure of the rivals that were run, one column per rival."""
-    wide = by_method(rows, column)
-    return wide[[name for name in wide if name in RIVALS]]
-
-
 def gains_over(rows: pd.DataFrame, column: str = "index") -> "pd.Series[object]":
     """Return the mean gain of our index over each rival on the same tables."""
-    ours, theirs = by_method(rows, "index")[OWN], rivals_in(rows, column)
+    ours, theirs = by_method(rows, "index")[OWN], by_method(rows, column).filter(RIVALS)
     return pd.Series({name: mean_of((ours - theirs[name]).dropna()) for name in theirs}, dtype=object)
 
 
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the mean index of the relaxation and the rivals, with their own parameters and tuned by the true labels."""
-    means = pd.concat([by_method(rows, "index")[[OWN]].mean(), rivals_in(rows).mean()])
-    columns = {"mean": means, GAIN: gains_over(rows), "mean, tuned": rivals_in(rows, "best").mean()}
+    means = by_method(rows, "index").filter([OWN, *RIVALS]).mean()
+    columns = {"mean": means, GAIN: gains_over(rows), "mean, tuned": by_method(rows, "best").filter(RIVALS).mean()}
     found = pd.DataFrame({**columns, GAIN_TUNED: gains_over(rows, "best")})
     return found.reindex(means.index).rename_axis("method")
 
 
 def with_best_rival(rows: pd.DataFrame) -> pd.DataFrame:
     """Return, for each number of columns and shift, the mean index of the relaxation and of the best rival."""
-    found = []
-    for (k, shift), part in rows.groupby(["k", "shift"]):
-        ours, theirs = by_method(part, "index")[OWN].mean(), rivals_in(part).mean()
-        best = {"best rival": theirs.max(), "which": str(theirs.idxmax()), "below": theirs.max() - ours}
-        found.append({"k": k, "shift": shift, "relaxation": ours, **best})
-    return pd.DataFrame(found).set_index("k")
+    means = rows.pivot_table(index=["k", "shift"], columns="method", values="index", sort=False).sort_index()
+    theirs = means.filter(RIVALS)
+    found = pd.DataFrame({"relaxation": means[OWN], "best rival": theirs.max(axis=1), "which": theirs.idxmax(axis=1)})
+    return found.assign(below=found["best rival"] - found["relaxation"]).reset_index("shift")
 
 
 def in_variants(made: pd.DataFrame) -> pd.DataFrame:
@@ -204,9 +173,11 @@ def columns_found(rows: pd.DataFrame) -> pd.DataFrame:
     measures = ["chosen", "precision", "recall", "top"]
     found = pd.concat([by_method(rows, name).mean().rename(name) for name in measures], axis=1)
     top = by_method(rows, "top")
-    gains = {name: mean_of(top[OWN] - top[name]) for name in SELECTING if name in top}
-    names = [name for name in (OWN, *FIXED, *SELECTING) if name in found.index]
-    return found.loc[names].assign(**{GAIN: pd.Series(gains, dtype=object)}).rename(columns={"chosen": "selected"})
+    gains = pd.Series(
+        {name: mean_of(top[OWN] - theirs) for name, theirs in top.filter(SELECTING).items()}, dtype=object
+    )
+    found = found.filter([OWN, *FIXED, *SELECTING], axis=0).assign(**{GAIN: gains})
+    return found.rename(columns={"chosen": "selected"}).rename_axis("method")
 
 
 def fixed_weights(made: pd.DataFrame) -> pd.DataFrame:
@@ -221,18 +192,13 @@ def fixed_weights(made: pd.DataFrame) -> pd.DataFrame:
 
 def on_pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the median and mean of each method, pairs better and worse, and the mean if tuned by the true labels."""
-    wide = by_method(rows, "index")
-    wide = wide[[name for name in (OWN, *FIXED, *RIVALS) if name in wide]]
-    ours, rivals = wide[OWN], rivals_in(rows)
-    found = pd.DataFrame({"median": wide.median(), "mean": wide.mean(), "mean, tuned": rivals_in(rows, "best").mean()})
-    found.loc[OWN, "mean, tuned"] = wide[[name for name in FIXED if name in wide]].max(axis=1).mean()
+    wide = by_method(rows, "index").filter([OWN, *FIXED, *RIVALS])
+    ours, rivals, tuned = wide[OWN], wide.filter(RIVALS), by_method(rows, "best").filter(RIVALS)
+    found = pd.DataFrame({"median": wide.median(), "mean": wide.mean(), "mean, tuned": tuned.mean()})
+    found.loc[OWN, "mean, tuned"] = wide.filter(FIXED).max(axis=1).mean()
     found["better"] = (-rivals).add(ours, axis=0).gt(NEAR).sum()
     found["worse"] = rivals.sub(ours, axis=0).gt(NEAR).sum()
-    medians = {"k-means": median_gain(ours, wide["k-means"])}
-    found["median gain over it"] = pd.Series(medians, dtype=object)
+    both = wide[[OWN, "k-means"]]  # the pairs are resampled
+    gain = bootstrap(both, lambda pairs, axis: np.subtract(*np.median(pairs, axis=axis).T))
+    found["median gain over it"] = pd.Series({"k-means": gain}, dtype=object)
     return found.reindex(wide.columns).rename_axis("method")
-
-
-def median_gain(ours: "pd.Series[float]", theirs: "pd.Series[float]") -> Interval:
-    """Return the difference of two medians on the same pairs, resampling the pairs."""
-    return bootstrap(np.column_stack([ours, theirs]), lambda rows, axis: np.subtract(*np.median(rows, axis=axis).T))

@@ -9,11 +9,13 @@ import numpy.typing as npt
 
 import diffrac_cvx as dc
 from diffrac_cvx import baselines
+from diffrac_cvx.baselines.principal import leading_scores
 from diffrac_cvx.baselines.selection import Selection, grid_of_bounds
 from diffrac_cvx.machine.work import work_done
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.penalty import suggested_lam
+from diffrac_cvx.rounding.two_clusters import kmeans_1d
 from diffrac_cvx.typing import Array
-from experiments.wide.factors import best_component, without_factors
 
 LAMS, RIDGE = (0.2, 0.1, 0.05), 0.3
 GOAL = 1e-2  # certified relative gap at which a solve ends
@@ -21,6 +23,7 @@ OPERATIONS = 1e11  # per solve, some seconds; counted, so that the results do no
 CRITERIA = {"kurtosis": "kurtosis", "dip": "dip", "pursuit": "pursuit", "convex component": "diffrac"}
 KEPT = (5, 10, 20, 50, 100, 200, 500)  # numbers of columns, to tune IF-PCA
 COMPONENTS = (5, 10, 20, 40)  # to tune the search for a bimodal component
+PERMUTED, QUANTILE = 20, 0.95  # tables with permuted columns, and the quantile of their singular values
 ALIVE = 1e-3  # relative to the largest diagonal entry of V: from here on a column counts as selected
 
 
@@ -55,6 +58,42 @@ def relax(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Foun
     return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
 
 
+# Alternatives that estimate common factors of the columns: they remove them first, or search among them
+
+
+def count_factors(X: Array, rng: np.random.Generator) -> int:
+    """Return the number of leading singular values above those of tables with permuted columns.
+
+    Source: Horn, "A rationale and test for the number of factors in factor analysis", Psychometrika 1965; quantiles
+    instead of means, as usual today.
+    """
+    values = np.linalg.svd(X, compute_uv=False)
+    permuted = [np.linalg.svd(rng.permuted(X, axis=0), compute_uv=False) for _ in range(PERMUTED)]
+    above = values > np.quantile(permuted, QUANTILE, axis=0)
+    return int(np.argmin(above)) if not above.all() else len(values)
+
+
+def without_factors(X: Array, *, bound: float | None = None, rng: np.random.Generator) -> Selection:
+    """Return the clusters of a sparse principal component after the common factors are projected out.
+
+    The columns are scaled to variance 1 before and after; the bound is that of `baselines.sparse_component`.
+    """
+    X = standardize_columns(X)
+    factors = leading_scores(X, count_factors(X, rng))
+    return baselines.sparse_component(X - factors @ (factors.T @ X), bound=bound, rng=rng)
+
+
+def best_component(X: Array, *, components: int = 20, rng: np.random.Generator) -> Array:
+    """Return exact 2-means of the principal component that it explains best, by the share of its variance."""
+
+    def explained(scores: Array) -> float:
+        labels = kmeans_1d(scores)
+        means = [scores[labels == sign].mean() for sign in (-1.0, 1.0)]
+        return float(np.mean((labels > 0) * means[1] ** 2 + (labels < 0) * means[0] ** 2) / np.mean(scores**2))
+
+    return kmeans_1d(max(leading_scores(standardize_columns(X), components).T, key=explained))
+
+
 # Alternatives, each with its own choice of parameters and its tuning grid
 
 
@@ -78,11 +117,6 @@ def by_count(search: Callable[..., Array]) -> Method:
     )
 
 
-def by_search(criterion: str) -> Method:
-    """Return the search for a bimodal principal component by a criterion."""
-    return by_count(partial(baselines.two_valued_component, criterion=criterion))
-
-
 OWN = "relaxation"
 FIXED = {f"lambda {lam:g}": lam for lam in LAMS}
 RELAXATIONS = {OWN: Method(relax), **{name: Method(partial(relax, lam=lam)) for name, lam in FIXED.items()}}
@@ -98,7 +132,7 @@ RIVALS = {
     "spectral": by_labels(baselines.spectral),
     "first component": by_labels(partial(baselines.two_valued_component, components=1)),
     **SELECTING,
-    **{name: by_search(criterion) for name, criterion in CRITERIA.items()},
+    **{name: by_count(partial(baselines.two_valued_component, criterion=way)) for name, way in CRITERIA.items()},
     "best component": by_count(best_component),
 }
 METHODS: dict[str, Method] = {**RELAXATIONS, **RIVALS}

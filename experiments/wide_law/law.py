@@ -29,11 +29,6 @@ def group_share(shift: float) -> float:
     return shift**2 / (1.0 + shift**2)
 
 
-def visible_share(lam: float) -> float:
-    """Return the correlation up to which no V is better than a diagonal one; pairs of informative columns have m^2."""
-    return lam / (RIDGE + lam)
-
-
 def flat_cost(k: int, m: float, lam: float) -> float:
     r"""Return c of the flat direction with infinitely many points; its objective is c / (1 + c).
 

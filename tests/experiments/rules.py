@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from experiments.harness.findings import Verdict
+from experiments.harness.findings import Verdict, shares
 from experiments.harness.intervals import Interval
 
 AGREES, PARTLY, DIFFERS, VACUOUS, NOT_COMPARABLE, NOT_TESTED = Verdict
@@ -20,3 +20,10 @@ def frame(rows=None, **columns):
 def within(low, high):
     """Return an interval, with its value in the middle."""
     return Interval((low + high) / 2, low, high)
+
+
+def on_share(row, agrees, partly, differs):
+    """Tables with so many successes of 40 in a row, with 11 instances, and without the row; and their verdicts."""
+    counts = {AGREES: agrees, PARTLY: partly, DIFFERS: differs}
+    made = [(shares({row: [1] * count + [0] * (40 - count)}), verdict) for verdict, count in counts.items()]
+    return [*made, (shares({row: [1] * 11}), NOT_TESTED), (shares({"another": [1] * 40}), NOT_TESTED)]

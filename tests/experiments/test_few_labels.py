@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.few_labels import cells, findings, methods
+from experiments.few_labels import cells, findings
+from experiments.harness.sweep import cross
 
 
 def apart(seed=0, n=60):
@@ -15,18 +16,18 @@ def apart(seed=0, n=60):
     return X, y, np.where(np.isin(np.arange(n), [0, 1, n - 2, n - 1]), y, -1)
 
 
-@pytest.mark.parametrize("method", methods.RIVALS)
+@pytest.mark.parametrize("method", cells.RIVALS)
 def test_every_method_finds_clusters_that_are_far_apart_and_answers_with_one_label_of_each_class(method):
     X, y, few = apart()
-    np.testing.assert_array_equal(methods.classify(method, X, few), y)
+    np.testing.assert_array_equal(cells.classify(method, X, few), y)
     one = np.where(np.isin(np.arange(60), [3, 40]), y, -1)
-    assert set(methods.classify(method, X, one).tolist()) <= {0, 1}
+    assert set(cells.classify(method, X, one).tolist()) <= {0, 1}
 
 
 def test_seeded_kmeans_keeps_the_known_labels_even_where_they_are_wrong():
     X, _, few = apart()
     few[0] = 1
-    found = methods.classify("seeded k-means", X, few)
+    found = cells.classify("seeded k-means", X, few)
     assert found[0] == 1
     assert found[2:30].sum() == 0
 
@@ -47,30 +48,17 @@ def test_a_draw_shows_so_many_labels_and_both_classes_and_depends_on_its_cell_al
 
 def made(sets=10, kind="held-out", few=0.9, **columns):
     """Two replications of each number of labels on some sets; a column may be a function of the set's number."""
-    usual = {
-        "relaxation": 0.9, **dict.fromkeys(methods.RIVALS, 0.85), "label gap": 0.01, "seconds": 0.1,
-    }  # fmt: skip
-    rows = [
-        {"kind": kind, "name": f"set {i}", "known": known, "replication": k, **usual}
-        for i in range(sets)
-        for known in cells.KNOWN
-        for k in range(2)
-    ]
-    table = pd.DataFrame(rows)
-    numbers = table["name"].str.removeprefix("set ").astype(int)
+    usual = {"relaxation": 0.9, **dict.fromkeys(cells.RIVALS, 0.85), "label gap": 0.01, "seconds": 0.1}
+    table = pd.DataFrame(cross(kind=[kind], name=range(sets), known=cells.KNOWN, replication=range(2))).assign(**usual)
     for name, value in columns.items():
-        table[name.replace("_", " ")] = value(numbers) if callable(value) else value
+        table[name] = value(table["name"]) if callable(value) else value
+    table["name"] = "set " + table["name"].astype(str)
     table.loc[table["known"] == cells.KNOWN[1], "relaxation"] = few
     return table
 
 
-def worse_on(count, by):
-    """Accuracy of ridge regression, better on the given number of sets."""
-    return lambda numbers: np.where(numbers < count, 0.9 + by, 0.85)
-
-
 def test_the_gains_over_ridge_regression_are_counted_by_set_and_the_largest_loss_named():
-    table = made(ridge=worse_on(1, 0.02), few=0.95)
+    table = made(ridge=lambda number: np.where(number < 1, 0.92, 0.85), few=0.95)
     found = findings.over_ridge(table)
     row = found.loc[("held-out", 20)]
     assert (row["sets"], row["better"], row["on"]) == (10, 9, "set 0")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from diffrac_cvx.datasets import make_planted
-from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.metrics import clustering_error
 from experiments.rivals.lattice import lattice, reduced_basis
 
@@ -19,38 +18,23 @@ def test_two_points_more_than_dimensions_are_enough_for_the_lattice(d):
     assert found[0] == 1.0
 
 
-@pytest.mark.parametrize("minority", [1, 3])
-def test_the_lattice_finds_unbalanced_clusters(minority):
-    rng = np.random.default_rng(minority)
-    y = rng.permuted(np.repeat([1.0, -1.0], [14 - minority, minority]))
+def test_the_lattice_finds_unbalanced_clusters():
+    rng = np.random.default_rng(1)
+    y = rng.permuted(np.repeat([1.0, -1.0], [13, 1]))
     X = np.column_stack([y, rng.standard_normal((14, 8))]) @ rng.standard_normal((9, 9))
     assert clustering_error(y, lattice(X)) == 0.0
-
-
-def test_as_many_points_as_any_labels_fit_are_refused():
-    with pytest.raises(DataError, match="any labels fit; use at least 8"):
-        lattice(np.random.default_rng(0).standard_normal((7, 6)))
 
 
 @pytest.mark.parametrize("n", [8, 30])
 def test_a_noise_of_a_millionth_defeats_the_lattice_at_full_accuracy_only(n):
     X, y, _ = make_planted(n, 4, 4, noise=1e-6, rng=2)
-    with pytest.raises(DataError, match="40 bits: X is noisy"):
-        lattice(X)
+    assert lattice(X) is None
     assert clustering_error(y, lattice(X, bits=15)) == 0.0
 
 
 def test_labels_that_fit_some_points_only_are_not_returned():
     for seed in range(6):  # at 7 bits some labels fit the few points of the lattice
-        with pytest.raises(DataError, match="7 bits: X is noisy"):
-            lattice(np.random.default_rng(seed).standard_normal((60, 3)), bits=7)
-
-
-def test_too_many_dimensions_and_no_bits_are_refused():
-    with pytest.raises(DataError, match="70 dimensions"):
-        lattice(np.random.default_rng(0).standard_normal((90, 70)))
-    with pytest.raises(ParameterError, match="bits"):
-        lattice(np.eye(4), bits=0)
+        assert lattice(np.random.default_rng(seed).standard_normal((60, 3)), bits=7) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 import diffrac_cvx as dc
 from experiments.choice.findings import findings as choice_findings
@@ -10,11 +11,8 @@ from experiments.data.loading import keep_loadable
 from experiments.harness.findings import markdown
 from experiments.harness.tables import read_table
 from experiments.multi_label import cells as multi_label_cells
-from experiments.multi_label import data as multi_label_data
-from experiments.multi_label import findings as multi_label_claims
 
 ROOT = Path(__file__).parents[2]
-MULTI_LABEL = read_table(ROOT / "figures" / "multi_label.csv")
 
 
 def test_a_set_that_is_damaged_is_left_out_with_its_error(capsys):
@@ -28,24 +26,15 @@ def test_a_set_that_is_damaged_is_left_out_with_its_error(capsys):
 
 def test_without_the_stand_in_the_correlations_are_those_of_the_first_set_that_is_there(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
-    multi_label_data.load_labeled.cache_clear()
+    multi_label_cells.load_labeled.cache_clear()
     cells = multi_label_cells.cells_of("full", sets=("corel5k", "digits"))
     assert {cell["data_set"] for cell in cells if cell["method"] == "correlations"} == {"digits"}
     assert "corel5k is excluded" in capsys.readouterr().out
 
 
-def test_a_set_without_correlations_has_its_traces_alone():
-    (only,) = multi_label_claims.findings(MULTI_LABEL[MULTI_LABEL["data_set"] == "digits"])
-    assert list(only.verdicts) == ["fig5-trace"]
-
-
 def test_attributes_of_the_digits_are_what_they_say():
-    digits = multi_label_data.load_labeled("digits")
-    from sklearn.datasets import load_digits
-
-    number = load_digits().target
-    even = digits.Y[:, digits.names.index("even")]
-    np.testing.assert_array_equal(even > 0, number % 2 == 0)
+    digits = multi_label_cells.load_labeled("digits")
+    np.testing.assert_array_equal(digits.Y[:, digits.names.index("even")] > 0, load_digits().target % 2 == 0)
 
 
 def test_a_method_whose_package_is_missing_is_named_in_the_text_and_is_no_number():

@@ -12,16 +12,10 @@ WITH_RULES = (*EXPERIMENTS, "benchmark")
 RULES = {rule.statement: (stem, rule) for stem in WITH_RULES for rule in getattr(findings_of(stem), "RULES", ())}
 
 
-def tables_of(statement):
-    """The tables made for a rule, with their verdicts: `rule_tables/STEM.py`."""
-    stem, _ = RULES[statement]
-    return import_module(f"rule_tables.{stem}").TABLES[statement]
-
-
 @pytest.mark.parametrize("statement", RULES)
 def test_a_rule_has_tables_on_which_it_agrees_agrees_in_part_and_differs(statement):
-    _, rule = RULES[statement]
-    made = tables_of(statement)
+    stem, rule = RULES[statement]
+    made = import_module(f"rule_tables.{stem}").TABLES[statement]
     assert {AGREES, PARTLY, DIFFERS} <= {verdict for _, verdict in made}
     assert [rule(table) for table, _ in made] == [verdict for _, verdict in made]
 

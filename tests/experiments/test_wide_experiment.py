@@ -1,7 +1,5 @@
 """The experiment on wide tables: its simulated and real tables, its cells, and rules that can fail."""
 
-import zipfile
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +11,7 @@ from diffrac_cvx.points.linear_algebra import standardize_columns
 from experiments.harness.findings import Verdict
 from experiments.problems import NOISES, WideTable, draw_noise, make_wide
 from experiments.wide import cells as wide_cells
-from experiments.wide import factors, methods, sources
+from experiments.wide import methods, sources
 from experiments.wide.findings import COLUMNS, RULES, SUGGESTED, findings
 from experiments.wide.methods import METHODS, RELAXATIONS, Found, Method
 
@@ -47,10 +45,10 @@ def test_tables_of_another_shift_have_the_same_groups_informative_columns_and_no
 
 def test_the_number_of_factors_is_counted_and_clusters_are_found_once_they_are_removed():
     rng = np.random.default_rng(0)
-    scores, loadings = rng.standard_normal((80, 3)), rng.standard_normal((3, 300))
-    assert factors.count_factors(standardize_columns(scores @ loadings + rng.standard_normal((80, 300))), rng) == 3
+    scores, loadings = rng.standard_normal((40, 3)), rng.standard_normal((3, 100))
+    assert methods.count_factors(standardize_columns(scores @ loadings + rng.standard_normal((40, 100))), rng) == 3
     table = make_wide(80, 400, 10, "factors", 0.5, 1.2, rng=np.random.default_rng(1))
-    found = factors.without_factors(table.X, rng=np.random.default_rng(0))
+    found = methods.without_factors(table.X, rng=np.random.default_rng(0))
     assert dc.metrics.adjusted_rand_score(table.y, found.labels) > 0.8
     assert set(found.features[:10]) <= set(table.informative)
 
@@ -59,7 +57,7 @@ def test_the_best_component_is_the_one_with_two_values():
     rng, y = np.random.default_rng(0), np.arange(60) % 2
     X = 3.0 * np.outer(rng.standard_normal(60), np.ones(5)) + 0.1 * rng.standard_normal((60, 5))
     X = np.hstack([X, np.outer(2.0 * y - 1.0, [1.0, 1.0]) + 0.1 * rng.standard_normal((60, 2))])
-    labels = factors.best_component(X, rng=rng)
+    labels = methods.best_component(X, rng=rng)
     assert dc.metrics.adjusted_rand_score(y, labels) == 1.0
 
 
@@ -81,29 +79,25 @@ def test_the_pairs_held_out_are_of_tables_that_were_not_looked_at_and_every_pair
 
 
 @pytest.fixture
-def packed(tmp_path, monkeypatch):
-    """Return a function that puts files into a package and registers them as known."""
+def packed(monkeypatch):
+    """Return a function that makes files those of a package, and known."""
 
-    def pack(package, files):
-        path = tmp_path / f"{package.name.replace('-', '_')}-{package.version}-py3-none-any.whl"
-        with zipfile.ZipFile(path, "w") as wheel:
-            for name, content in files.items():
-                wheel.writestr(name, content)
-                monkeypatch.setitem(sources.KNOWN, name, checksum(content))
-        monkeypatch.setattr(sources, "download", lambda *_: path)
+    def pack(files):
+        monkeypatch.setattr(sources, "read_packed", lambda _, inside: files[inside])
+        for name, content in files.items():
+            monkeypatch.setitem(sources.KNOWN, name, checksum(content))
 
-    monkeypatch.setattr(sources, "PACKAGES", tmp_path)
     return pack
 
 
 def test_both_parts_of_khans_table_are_one_and_a_file_that_is_not_the_known_one_is_refused(packed, monkeypatch):
     x = {"xtrain": b"a,b\n1,2\n3,4\n", "xtest": b"a,b\n5,6\n", "ytrain": b"x\n1\n4\n", "ytest": b"x\n2\n"}
-    packed(sources.ISLP, {f"ISLP/data/Khan_{part}.csv": text for part, text in x.items()})
+    packed({f"ISLP/data/Khan_{part}.csv": text for part, text in x.items()})
     found = sources.read_khan.__wrapped__()
     np.testing.assert_array_equal(found[0], [[1, 2], [3, 4], [5, 6]])
     assert list(found[1]) == ["BL", "RMS", "EWS"]
     monkeypatch.setitem(sources.KNOWN, "ISLP/data/Khan_ytest.csv", "0")
-    with pytest.raises(dc.errors.DataError, match=r"Khan_ytest.csv .* is not the known file: islp 0\.6\.0 is needed"):
+    with pytest.raises(dc.errors.DataError, match=r"Khan_ytest.csv is not the known file: islp 0\.6\.0 is needed"):
         sources.read_khan.__wrapped__()
 
 
@@ -113,7 +107,7 @@ def test_words_of_two_texts_are_columns_and_those_of_one_are_not(packed, tmp_pat
         content = {str(i): {"content": np.array([text])} for i, text in enumerate(texts)}
         rdata.write_rda(tmp_path / "made.rda", {topic: {"content": content, "meta": {}}})
         written[f"{sources.R_LIBRARY}/tm/data/{topic}.rda"] = (tmp_path / "made.rda").read_bytes()
-    packed(sources.TM, written)
+    packed(written)
     found = sources.read_reuters.__wrapped__()
     np.testing.assert_array_equal(found[0], [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])  # bank, sells
     assert list(found[1]) == ["acq", "acq", "crude"]

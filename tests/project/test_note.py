@@ -3,9 +3,19 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from population import solve_population
 
 import diffrac_cvx as dc
-from experiments.sparse_regime.population import solve_population
+from experiments.phase_transition.cells import points_of
+
+
+def test_the_population_has_the_value_of_a_large_sample():
+    sparsity, d, lam = 4, 10, 0.02
+    X, _, _ = points_of(sparsity, "flat", 8000, d, 0)
+    found = solve_population(sparsity, d, lam)
+    sample = dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-5)
+    assert sample.value == pytest.approx(found.value, abs=2e-3)
+    assert np.ones(4) @ sample.V[:4, :4] @ np.ones(4) / 4 == pytest.approx(found.w, abs=0.03)
 
 
 @pytest.mark.parametrize("kappa", [0.3, 0.7, 1.2])

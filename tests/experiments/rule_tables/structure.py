@@ -23,15 +23,11 @@ def refused(count):
 
 TABLES = {
     NO_FALSE_GAP.statement: [
-        (separated(0, 4), AGREES),
-        (separated(0, 9), PARTLY),
-        (separated(9, 0), DIFFERS),
+        (separated(0, 4), AGREES), (separated(0, 9), PARTLY), (separated(9, 0), DIFFERS),
         (shares(list(WITHOUT)[:3], "separated", [0] * 3), NOT_TESTED),
     ],
     FEW_REFUSED.statement: [
-        (refused(4), AGREES),
-        (refused(8), PARTLY),
-        (refused(9), DIFFERS),
+        (refused(4), AGREES), (refused(8), PARTLY), (refused(9), DIFFERS),
         (shares(CLEAR[:2], "none", [0, 0]), NOT_TESTED),
     ],
-}
+}  # fmt: skip

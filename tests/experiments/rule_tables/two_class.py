@@ -1,21 +1,18 @@
 """Tables on which each rule on Table 1 agrees, agrees in part, and differs."""
 
+import numpy as np
 import pandas as pd
 from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, VACUOUS, frame, within
 
-from experiments.two_class.table import BASELINES, PAPER, RELAXED
+from experiments.two_class.findings import BASELINES, COLUMNS, PAPER
 
 
 def figures(name, sparse=0.0, dense=0.0, alternating=0.0, kmeans=0.0, cluster=0.999, others=0):
     """The row of a set whose figures are the paper's plus given amounts."""
     paper = PAPER[name]
-    ours = [paper[0] + sparse, paper[1] + dense]
-    ours += [
-        within(mean + more - 0.01, mean + more + 0.01)
-        for mean, more in zip(paper[2:], (alternating, kmeans), strict=True)
-    ]
-    columns = {c: ours[k] for k, c in enumerate((*RELAXED, *BASELINES))}
-    columns |= {f"{c}, paper": paper[k] for k, c in enumerate((*RELAXED, *BASELINES))}
+    figures = np.add(paper, (sparse, dense, alternating, kmeans))
+    columns = dict(zip(COLUMNS, figures, strict=True)) | {f"{c}, paper": paper[k] for k, c in enumerate(COLUMNS)}
+    columns |= {c: within(columns[c] - 0.01, columns[c] + 0.01) for c in BASELINES}
     return frame([name], **columns, **{"other readings": others, "one cluster": cluster})
 
 

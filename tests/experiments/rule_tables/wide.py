@@ -28,6 +28,9 @@ ON_PAIRS = [
     (pairs(0.0, 0.4), AGREES), (pairs(-0.1, 0.4), PARTLY), (pairs(0.0, 0.6), PARTLY), (pairs(-0.1, 0.6), DIFFERS),
     (NOTHING, NOT_TESTED),
 ]  # fmt: skip
+CLOSE = [
+    (frame(below=[0.1, -0.2]), AGREES), (frame(below=[0.1, 0.2]), PARTLY), (frame(below=[0.11, 0.2]), DIFFERS),
+]  # fmt: skip
 TABLES = {
     findings.BETTER.statement: [
         (gains(GAIN, 0.3, 0.25), AGREES), (gains(GAIN, 0.3, 0.1), PARTLY), (gains(GAIN, 0.3, -0.1), DIFFERS),
@@ -37,12 +40,7 @@ TABLES = {
         (gains(GAIN_TUNED, 0.3, 0.01), AGREES), (gains(GAIN_TUNED, 0.3, -0.1), PARTLY),
         (gains(GAIN_TUNED, 0.3, -0.6), DIFFERS),
     ],
-    findings.FACTORS.statement: [
-        (frame(below=[0.1, -0.2]), AGREES), (frame(below=[0.1, 0.2]), PARTLY), (frame(below=[0.11, 0.2]), DIFFERS),
-    ],
-    findings.INDEPENDENT.statement: [
-        (frame(below=[0.1, -0.2]), AGREES), (frame(below=[0.1, 0.2]), PARTLY), (frame(below=[0.11, 0.2]), DIFFERS),
-    ],
+    **{rule.statement: CLOSE for rule in (findings.FACTORS, findings.INDEPENDENT)},
     findings.IN_VARIANTS.statement: [
         (gains("gain", 0.3, 0.3).iloc[1:], AGREES), (gains("gain", 0.3, 0.1).iloc[1:], PARTLY),
         (gains("gain", 0.1, 0.1).iloc[1:], DIFFERS),

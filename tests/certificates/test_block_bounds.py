@@ -21,7 +21,7 @@ from diffrac_cvx.certificates.direction_bounds import DualPoint, bound_of_blocks
 from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.screening import screen_pairs
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
+from diffrac_cvx.solvers.factored.components import BlockLagrangian, BlockPoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -43,7 +43,8 @@ def claims(seed):
         blocks = Blocks(split, np.zeros(m, dtype=int)) if noise == 0.0 else random_blocks(rng, split)
         point = random_point(rng, blocks) if noise is None else restricted_point(blocks, U, noise, rng)
         C = random_multipliers(rng, blocks)
-        scaled, value, q = BlockParametrization(blocks, BlockPoint(*point)).rescale(BlockPoint(*point))
+        point = BlockPoint(*point)
+        scaled, value, q = BlockLagrangian(blocks, point, C).rescale(point)
         found.append((blocks, C, scaled, value, blocks.best_dual(q, C)))
     return found
 

@@ -17,8 +17,7 @@ from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.points.linear_algebra import weighted_gram
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.solvers.factored import sampling
-from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
-from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
 
 RNG = np.random.default_rng(10)
 PENALTIES = {
@@ -74,8 +73,8 @@ def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     last, M = sampling.iterate_from_pass(rows, U, None, 0)
     sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
     small = sampling.surrogate(rows, sample, (last, M))
-    expected = one_block(FactorParametrization(rows)).point(last.U).gradient
-    gradient = one_block(FactorParametrization(small)).point(last.U).gradient
+    expected = Lagrangian(rows).point(last.U).gradient
+    gradient = Lagrangian(small).point(last.U).gradient
     np.testing.assert_allclose(gradient, expected, atol=1e-12)
 
 

@@ -11,8 +11,7 @@ from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.factored import solver
-from diffrac_cvx.solvers.factored.components import lagrangian_of
-from diffrac_cvx.solvers.factored.parametrization import BlockPoint
+from diffrac_cvx.solvers.factored.components import BlockLagrangian, BlockPoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -34,7 +33,7 @@ def lagrangian_at(seed, blocks=True):
     rng, split = np.random.default_rng(seed), instance(seed).split
     apart = random_blocks(rng, split) if blocks else Blocks(split, np.arange(len(split.c)))
     multipliers, point = random_multipliers(rng, apart), BlockPoint(*random_point(rng, apart))
-    return lagrangian_of(apart, point, multipliers), point
+    return BlockLagrangian(apart, point, multipliers), point
 
 
 @each_kind

@@ -30,13 +30,12 @@ from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     STEPS_PER_MULTIPLIER,
     CertifiedPoint,
+    Lagrangian,
     full_rank_start,
-    one_block,
     one_block_iterates,
     threshold_inactive,
 )
 from diffrac_cvx.solvers.factored.components import is_block_diagonal
-from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 
 MIN_ROWS, MIN_SAMPLE_ROWS = 40_000, 2000  # of the table, and of the first sample
@@ -97,7 +96,7 @@ def solve_surrogate(
     small: DirectionProblem, U: Array, C: Array | None, target: float
 ) -> tuple[PrimalPoint, Array | None, int, bool]:
     """Solve a surrogate to a gap of about target; return whether it is reached, and the number of L-BFGS steps."""
-    lagrangian, memory = one_block(FactorParametrization(small), C), Memory()
+    lagrangian, memory = Lagrangian(small, C), Memory()
     at, done, reached = lagrangian.point(U), 0, False
     for _ in range(12):
         at, n_steps = lagrangian.minimize(at, STEPS_PER_MULTIPLIER, memory)

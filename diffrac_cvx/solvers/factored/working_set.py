@@ -32,12 +32,11 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
-    one_block,
+    Lagrangian,
     rank_reducing_rotation,
     run_multiplier_method,
     threshold_inactive,
 )
-from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 
 INITIAL_SIZE = 40  # features of the first working set
@@ -69,7 +68,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
     while done < max_iter:
         # 1. Solve the problem on the working set to a gap of target.
         small = problem.restrict(ws)
-        lagrangian, memory = one_block(FactorParametrization(small), C, capped=False), Memory()
+        lagrangian, memory = Lagrangian(small, C, capped=False), Memory()
         start_U = dense(small.rescale(U).U)
         at, steps = lagrangian.point(start_U if start_U.any() else U), 0
         limit = min(FIRST_STEPS if done == 0 and warm_start.U is None else 800, max_iter - done)

@@ -121,9 +121,8 @@ def fista(
             return
         eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
         yield from published_iterates(problem, eps, U, C, stopping.max_iter, stop_by_paper_rule=epsilon is not None)
+        stopping.status = Status.SMOOTHED_GAP
 
-    exhausted = Status.SMOOTHED_GAP if variant == "published" else Status.STALLED
-    name = f"fista ({variant})"
     with in_range():
         return solve_by_iterates(
             X,
@@ -131,9 +130,8 @@ def fista(
             penalty,
             iterates,
             stopping,
-            name,
+            f"fista ({variant})",
             start=start,
-            exhausted=exhausted,
             sample_weight=sample_weight,
             constraints=constraints,
         )

@@ -70,9 +70,9 @@ def test_centering_in_blocks_is_as_accurate_as_in_one_piece_and_exact_where_a_co
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
     U = rows.rescale(np.random.default_rng(0).standard_normal((len(rows.c), len(rows.c)))).U
-    last, M = sampling.iterate_from_pass(rows, U, None, 0)
+    last, _, M = certify_in_one_pass(rows, U, None)
     sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
-    small = sampling.surrogate(rows, sample, (last, M))
+    small = sampling.surrogate(rows, sample, last.U, M)
     expected = Lagrangian(rows).point(last.U).gradient
     gradient = Lagrangian(small).point(last.U).gradient
     np.testing.assert_allclose(gradient, expected, atol=1e-12)

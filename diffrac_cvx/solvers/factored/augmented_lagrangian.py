@@ -225,12 +225,19 @@ def approximate_top_eigenvalue(G: Array) -> float:
     return max(float(np.linalg.norm(z)), float(np.diag(G).max()), 1e-300)
 
 
-def append_violated_direction(problem: DirectionProblem, U: Array, C: Array | float) -> Array:
-    """Append the direction that violates the certificate most, so that the rank can grow."""
-    M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
+def append_violated_directions(
+    problem: DirectionProblem, U: Array, C: Array | float, M: Array | None = None, most: int = 1
+) -> Array:
+    """Append the directions that violate the certificate most, so that the rank can grow."""
+    free = min(most, len(U) - U.shape[1])
+    if free == 0:
+        return U
+    if M is None:
+        M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
-    _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE_SIZE else eigh(S)
-    return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
+    values, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if most == 1 and len(S) > LARGE_SIZE else eigh(S)
+    new = vectors[:, values > 0.0][:, -free:]
+    return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1) + 1e-12) * new])
 
 
 def rank_reducing_rotation(U: Array, rtol: float = 1e-12) -> Array | None:
@@ -310,8 +317,8 @@ def one_block_iterates(
             return  # no progress in double precision
         at = lagrangian.update(at)
         if since and since % GROWTH_ROUNDS == 0 and at.U.shape[1] < len(at.U):
-            violated = append_violated_direction(problem, at.U, sum(lagrangian.multiplier(at.U)))
-            at, memory = lagrangian.point(violated), Memory()
+            larger = append_violated_directions(problem, at.U, sum(lagrangian.multiplier(at.U)))
+            at, memory = lagrangian.point(larger), Memory()
 
 
 def run_multiplier_method(

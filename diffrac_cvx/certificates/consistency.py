@@ -21,7 +21,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 POWER_ITERATIONS = 20  # for the leading eigenvector of Y
-LSMR_STEPS = 30  # at most, and at least three
+LSMR_STEPS, LSMR_TOL = 30, 1e-4  # at most, and at least three; the objective has the square of the tolerance
 MAX_ENTRIES_READ = 1.2e8  # of X that LSMR reads: about a second in total
 REWEIGHTING_STEPS = 4  # of iteratively reweighted least squares for the l1 term
 
@@ -130,5 +130,7 @@ class RoundingBound:
             dtype=np.float64,
         )
         steps = max(3, min(LSMR_STEPS, int(MAX_ENTRIES_READ / (n * d))))
-        found = scipy.sparse.linalg.lsmr(system, np.append(target, np.zeros(d)), maxiter=steps)[0]
+        found = scipy.sparse.linalg.lsmr(
+            system, np.append(target, np.zeros(d)), atol=LSMR_TOL, btol=LSMR_TOL, maxiter=steps
+        )[0]
         return np.asarray(found * units)

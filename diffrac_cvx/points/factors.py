@@ -37,7 +37,8 @@ def dense(U: Factor) -> Array:
 def scale_rows(U: Factor, s: Array) -> Factor:
     """Return Diag(s) U."""
     if is_sparse(U):
-        return scipy.sparse.csc_array(scipy.sparse.diags_array(s) @ U)
+        columns = scipy.sparse.csc_array(U)
+        return scipy.sparse.csc_array((s[columns.indices] * columns.data, columns.indices, columns.indptr), U.shape)
     return np.asarray(s[:, None] * U)
 
 

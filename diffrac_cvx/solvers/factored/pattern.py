@@ -32,7 +32,7 @@ def is_pattern_applicable(problem: DirectionProblem, warm_start: WarmStart) -> b
     is_small = d <= min(n, LARGE_SIZE) and 8.0 * most * (2 * n + 3 * most) <= available_memory()
     if not (is_l1 and is_small and np.sum(problem.c == 0.0) <= 3 and warm_start.U is None):
         return False
-    return bool(np.all(np.diag(problem.A) + problem.c**2 > 0.0))
+    return bool(np.all(problem.Y.mean_squares() + problem.a**2 + problem.c**2 > 0.0))
 
 
 def pattern_iterates(

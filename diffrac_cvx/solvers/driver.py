@@ -390,12 +390,7 @@ class Runner:
         self.last: Iterate | None = None
         self.allowed, self.used, self.next_operations = 0.0, 0.0, 0.0  # the last: of the next step, if they are many
         self.slices, self.n_iter = 0, 0
-        self.lower, self.upper = 0.0, 1.0
-
-    @property
-    def gap(self) -> float:
-        """Gap of the strategy's own bounds."""
-        return self.upper - self.lower
+        self.bounds = Bracket(0.0, 1.0)
 
     @property
     def may_continue(self) -> bool:
@@ -414,7 +409,8 @@ class Runner:
             return None
         self.last, self.n_iter = found, found.n_iter
         if found.bounds is not None:
-            self.lower, self.upper = max(self.lower, found.bounds.lower), min(self.upper, found.bounds.upper)
+            ends = max(self.bounds.lower, found.bounds.lower), min(self.bounds.upper, found.bounds.upper)
+            self.bounds = Bracket(*ends)
         return found
 
 
@@ -462,11 +458,11 @@ def race(
                     break
                 if found is not None:
                     yield found._replace(n_iter=min(sum(other.n_iter for other in runners), stopping.max_iter))
-        leader = min((one for one in runners if one.lower > 0.0), key=lambda one: one.gap, default=None)
+        leader = min((one for one in runners if one.bounds.lower > 0.0), key=lambda one: one.bounds.gap, default=None)
         if leader is not None:
-            limit = 3.0 * leader.gap
-            best = min(racing, key=lambda one: one.gap, default=None)  # goes on, also if the leader has ended
-            racing = [one for one in racing if one is best or one.slices < 2 or one.gap <= limit]
+            limit = 3.0 * leader.bounds.gap
+            best = min(racing, key=lambda one: one.bounds.gap, default=None)  # goes on, also if the leader has ended
+            racing = [one for one in racing if one is best or one.slices < 2 or one.bounds.gap <= limit]
         size *= 2.0
     if failure is not None:
         raise failure

@@ -36,13 +36,7 @@ STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fa
 
 
 class CutRelaxation:
-    """State of the cutting-plane method: factor F of Y, inequalities with multipliers, and the best certified bound.
-
-    Parameters
-    ----------
-    problem : LabelProblem
-        The problem.
-    """
+    """State of the cutting-plane method: factor F of Y, inequalities with multipliers, and the best certified bound."""
 
     def __init__(self, problem: LabelProblem) -> None:
         m = len(problem.w)
@@ -101,8 +95,9 @@ class CutRelaxation:
         order = np.argsort(points, axis=1)
         points, signs = np.take_along_axis(points, order, 1), np.take_along_axis(signs, order, 1)
         signs = signs * signs[:, :1]
-        together = np.vstack([hashes(old.points, old.signs)[:, None], hashes(points, signs)[:, None]]).ravel()
-        _, first = np.unique(together, return_index=True)
+        powers = np.uint64(0x9E3779B97F4A7C15) ** np.arange(points.shape[1], dtype=np.uint64)
+        together = 2 * np.vstack([old.points, points]) + (np.vstack([old.signs, signs]) > 0)
+        _, first = np.unique(together.astype(np.uint64) @ powers, return_index=True)  # of a hash of each row
         new = np.sort(first[first >= len(old.points)]) - len(old.points)
         self.cliques[at] = Cliques(
             np.vstack([old.points, points[new]]),
@@ -301,15 +296,6 @@ def inverse_root(A: Array) -> Array:
     values, vectors = np.linalg.eigh(A)
     positive = values > 1e-14 * max(float(values.max(initial=0.0)), 1e-300)
     return np.asarray(vectors[:, positive] / np.sqrt(values[positive]))
-
-
-def hashes(points: Indices, signs: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
-    """Return a hash of each row of signed points."""
-    found = np.zeros(len(points), np.uint64)
-    for i in range(points.shape[1]):
-        found = found * np.uint64(0x9E3779B97F4A7C15) + (2 * points[:, i] + (signs[:, i] > 0)).astype(np.uint64)
-        found ^= found >> np.uint64(29)
-    return found
 
 
 def violated_triangles(

@@ -48,23 +48,9 @@ class Node(NamedTuple):
 class Tree(ABC):
     """State of a branch-and-bound search: open nodes, incumbent labels, and smallest bound of the closed nodes.
 
-    Parameters
-    ----------
-    rows : (m, D) array
-        Signed sums of the points of each chunklet; the sign of a zero row does not matter.
-    anchor : int
-        Chunklet whose sign is fixed by symmetry.
-    tol : float
-        Gap at which the search stops.
-    node_bytes : float
-        Approximate memory of an open node.
-    n_excluded : int
-        Number of excluded columns, reported with the bounds.
-
-    Attributes
-    ----------
-    floor, n_cuts : float, int
-        Certified lower bound on the objective of all labels, by that number of inequalities.
+    The (m, D) rows are signed sums of the points of each chunklet; the sign of a zero row does not matter.  That of the
+    ``anchor`` is fixed by symmetry.  ``floor`` is a certified lower bound on the objective of all labels, by ``n_cuts``
+    inequalities; ``n_excluded`` columns are reported with the bounds.
     """
 
     batch_size = 1  # nodes solved together, in a fraction of a second
@@ -100,11 +86,6 @@ class Tree(ABC):
     @abstractmethod
     def improve(self, y: Array) -> float:
         """Improve labels of the chunklets, try them, and return the objective of the incumbent."""
-
-    def round(self, signs: Signs, U: Array) -> None:
-        """Round the solutions of k nodes, given their factors: improve the signs of r'Va for all rows r."""
-        for image in self.images(signs, U):
-            self.improve(np.where(self.rows @ image >= 0.0, 1.0, -1.0))
 
     @property
     def lower(self) -> float:
@@ -163,7 +144,8 @@ class Tree(ABC):
         is_leaf = np.asarray(signs.all(axis=1))
         for y in signs[is_leaf]:
             self.try_labels(y.astype(float))
-        self.round(signs, self.factors(solutions))
+        for image in self.images(signs, self.factors(solutions)):  # the signs of r'Va for all rows r
+            self.improve(np.where(self.rows @ image >= 0.0, 1.0, -1.0))
         for i, (parent, bound) in enumerate(zip(parents, bounds, strict=True)):
             lower = max(float(bound), parent.lower)
             if lower >= self.cutoff or is_leaf[i]:  # with all labels fixed, it is exact up to rounding
@@ -322,19 +304,6 @@ class RidgeTree(Tree):
 
     def objective(self, y: Array) -> float:
         return 1.0 - float(np.sum((y @ self.rows) ** 2))
-
-    def round(self, signs: Signs, U: Array) -> None:
-        """Round the solutions of k nodes, and at the root 500 random directions, after eight alternations."""
-        if self.n_nodes > 1:
-            super().round(signs, U)
-            return
-        directions = np.random.default_rng(0).standard_normal((500, U.shape[2])) @ U[0].T
-        directions = np.vstack([self.images(signs, U), directions])
-        for _ in range(8):
-            candidates = np.where(directions @ self.rows.T >= 0.0, 1.0, -1.0)
-            directions = candidates @ self.rows
-        for y in candidates[np.argsort(-np.sum(directions**2, axis=1))[:5]]:
-            self.improve(y)
 
     def improve(self, y: Array) -> float:
         """Improve labels by alternation and then by single flips, as long as either improves them."""

@@ -22,7 +22,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.points import Indices
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Memory, Point, inner, take_step
 
 SIZES = (3, 5, 7)  # numbers of chunklets of an inequality
 STEPS, UPDATES, MAX_UPDATES = 50, 2, 6  # L-BFGS steps for each update of the multipliers, updates in a round

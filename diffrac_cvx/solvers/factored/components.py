@@ -26,12 +26,14 @@ from diffrac_cvx.problem.result import Bracket, Labels
 from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     Lagrangian,
+    Memory,
+    Metric,
     Multiplier,
     approximate_top_eigenvalue,
+    inner,
     run_multiplier_method,
     shrunk_inverse,
 )
-from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, inner
 
 
 class BlockPoint(NamedTuple):

@@ -30,6 +30,7 @@ from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     CertifiedPoint,
     Lagrangian,
+    Memory,
     append_violated_directions,
     full_rank_start,
     one_block_iterates,
@@ -37,7 +38,6 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     threshold_inactive,
 )
 from diffrac_cvx.solvers.factored.components import is_block_diagonal
-from diffrac_cvx.solvers.factored.quasi_newton import Memory
 
 MIN_ROWS, MIN_SAMPLE_ROWS = 40_000, 2000  # of the table, and of the first sample
 ROWS_PER_SQUARE = 8  # rows of the first sample over D^2

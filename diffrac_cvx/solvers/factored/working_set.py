@@ -34,11 +34,11 @@ from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     Lagrangian,
+    Memory,
     rank_reducing_rotation,
     run_multiplier_method,
     threshold_inactive,
 )
-from diffrac_cvx.solvers.factored.quasi_newton import Memory
 
 INITIAL_SIZE = 40  # features of the first working set
 SPARE_RANK = 8  # extra columns of U, so that the rank can grow

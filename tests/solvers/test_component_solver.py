@@ -7,7 +7,6 @@ from scipy.optimize import approx_fprime
 from sparse_instances import KINDS, instance, optimum, random_blocks, random_multipliers, random_point
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.factored import solver
@@ -28,17 +27,12 @@ def pairs_of(labels):
 # The function
 
 
-def lagrangian_at(seed, blocks=True):
-    """The augmented Lagrangian of a problem, at a random point."""
-    rng, split = np.random.default_rng(seed), instance(seed).split
-    apart = random_blocks(rng, split) if blocks else Blocks(split, np.arange(len(split.c)))
-    multipliers, point = random_multipliers(rng, apart), BlockPoint(*random_point(rng, apart))
-    return BlockLagrangian(apart, point, multipliers), point
-
-
 @each_kind
 def test_the_gradient_is_that_of_finite_differences(seed):
-    lagrangian, point = lagrangian_at(seed)
+    rng = np.random.default_rng(seed)
+    blocks = random_blocks(rng, instance(seed).split)
+    C, point = random_multipliers(rng, blocks), BlockPoint(*random_point(rng, blocks))
+    lagrangian = BlockLagrangian(blocks, point, C)
     gradient = lagrangian.point(point.flat()).gradient
     numeric = approx_fprime(point.flat(), lambda x: lagrangian.point(x).value, 1e-7)
     np.testing.assert_allclose(gradient, numeric, atol=1e-4 * (1.0 + np.abs(gradient).max()))

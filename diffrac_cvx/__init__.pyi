@@ -75,9 +75,6 @@ from .estimators import (
     DiffracClusteringCV as DiffracClusteringCV,
 )
 from .estimators import (
-    MultiLabelDiffrac as MultiLabelDiffrac,
-)
-from .estimators import (
     SavedModel as SavedModel,
 )
 from .estimators import (

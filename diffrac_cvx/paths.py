@@ -1,7 +1,7 @@
 """Regularisation paths over nu or lambda with certified bounds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,25 +10,22 @@ import numpy.typing as npt
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval
-from diffrac_cvx.points.checks import nonnegative as at_least_zero
+from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval, nonnegative
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.linear_algebra import row_products
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike, Names
+from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.formatting import width_of
-from diffrac_cvx.problem.penalty import NO_PENALTY, GroupWeights, Penalty, Weight, penalty_on_columns
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, require_penalty
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.rounding import apply_constraints, kmeans_centered
+from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import leading_direction, units_of
 from diffrac_cvx.solvers import low_rank
 
 __all__ = ["RegularizationPath", "lambda_path", "leading_direction", "nu_path"]
 
-
-Rounding = Callable[[Array], Array]
-ParameterCallback = Callable[[float], object]
+UNIT_L1 = Penalty(lam=1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class RegularizationPath:
         Time of each solve.
     diagnostics : tuple of tuples of Diagnostic
         Warnings about each rounded solution; empty if there are none.
-    deviations : (d,) array or None
+    deviations : (d,) array
         Standard deviations of the features: directions times these are per standard deviation.
     groups : FeatureGroups
         Feature groups of the penalty, with ``names`` and ``sizes``; each feature is a group of its own if it has none.
@@ -73,19 +70,16 @@ class RegularizationPath:
     directions: Array
     error: Array | None
     seconds: Array
-    diagnostics: tuple[tuple[Diagnostic, ...], ...] = ()
-    deviations: Array | None = None
-    groups: FeatureGroups = field(default_factory=lambda: FeatureGroups.singles(0))
-    n_excluded: Array | None = None
+    diagnostics: tuple[tuple[Diagnostic, ...], ...]
+    deviations: Array
+    groups: FeatureGroups
+    n_excluded: Array
 
     @property
     def group_norms(self) -> Array:
-        """Euclidean norms of the groups of coefficients, per standard deviation if known, (m, number of groups)."""
-        scaled = np.abs(self.directions * (1.0 if self.deviations is None else self.deviations))
-        if self.groups.are_single:
-            return scaled
-        members = self.groups.labels[:, None] == np.arange(len(self.groups.names))
-        return np.asarray(np.sqrt(np.square(scaled) @ members))
+        """Euclidean norms of the groups of coefficients, per standard deviation, (m, number of groups)."""
+        squares, labels = np.square(self.directions * self.deviations), self.groups.labels
+        return np.sqrt([np.bincount(labels, row, len(self.groups.names)) for row in squares])
 
     @property
     def gap(self) -> Array:
@@ -96,16 +90,13 @@ class RegularizationPath:
 def low_rank_path(
     name: str,
     X: npt.ArrayLike,
-    grid: Array,
-    problem_at: Callable[[float], tuple[float, Penalty]],
+    problems: list[tuple[float, float, Penalty]],
     y: npt.ArrayLike | None,
-    rounding: Rounding,
-    on_parameter: ParameterCallback | None,
     time_limit: float | None,
     constraints: Constraints | None,
     options: dict[str, Any],
 ) -> RegularizationPath:
-    """Solve (15) with nu and the penalty of ``problem_at(parameter)``, from the largest, each from the last result."""
+    """Solve (15) at each parameter, nu and penalty, from the last, each from the previous result."""
     if options.get("sample_weight") is not None:  # directions and labels are computed without them
         raise ParameterError(
             "a path takes no sample_weight. Call low_rank at each parameter, with start= the last result"
@@ -115,21 +106,16 @@ def low_rank_path(
     labels = None if y is None else as_labels(y, len(points))
     rows: list[dict[str, Any]] = []
     start, timer = None, Timer(time_limit)
-    for parameter in grid[::-1].tolist():
-        if (on_parameter is not None and on_parameter(parameter) and rows) or (rows and timer.is_over):
+    for parameter, nu, penalty in problems[::-1]:
+        if rows and timer.is_over:
             break
-        nu, penalty = problem_at(parameter)
-        limits = {} if time_limit is None else {"time_limit": timer.split(len(grid) - len(rows))}
-        try:
-            result = low_rank(points, nu, penalty, start=start, **{**options, **limits})
-        except KeyboardInterrupt:
-            if on_parameter is None or not rows:
-                raise
-            break
+        limits = {} if time_limit is None else {"time_limit": timer.split(len(problems) - len(rows))}
+        result = low_rank(points, nu, penalty, start=start, **{**options, **limits})
         start = start if result.status is Status.CLOSED_FORM else result
-        rounded = apply_constraints(rounding(result.factor), constraints)
+        rounded = kmeans_centered(result.factor, constraints=constraints)
         rows.append(
             {
+                "parameter": parameter,
                 "value": result.value,
                 "lower": result.lower,
                 "upper": result.upper,
@@ -152,7 +138,7 @@ def low_rank_path(
         v *= -1.0 if np.abs(nearest(-v / units)).sum() > np.abs(nearest(v / units)).sum() else 1.0
     columns |= {"error": None if labels is None else columns["error"], "diagnostics": diagnostics}
     columns |= {"deviations": np.sqrt(points.mean_squares()), "groups": penalty.feature_groups(d)}
-    return RegularizationPath(name, grid[len(grid) - len(rows) :], **columns)
+    return RegularizationPath(name, **columns)
 
 
 def nu_path(
@@ -161,8 +147,6 @@ def nu_path(
     penalty: Penalty = NO_PENALTY,
     *,
     y: npt.ArrayLike | None = None,
-    rounding: Rounding = kmeans_centered,
-    on_parameter: ParameterCallback | None = None,
     time_limit: float | None = None,
     constraints: Constraints | None = None,
     **options: Any,
@@ -180,14 +164,10 @@ def nu_path(
     penalty : Penalty
         Weights a and c.
     y : (n,) array, optional
-        Reference labels in {-1, +1}, for the clustering error.
-    rounding : callable
-        Function from a factor F to labels.
-    on_parameter : callable, optional
-        Called as ``on_parameter(parameter)`` before each solve; a true value ends the path, and the entries solved so
-        far are returned.  With this callback, Ctrl-C does the same.
+        Reference labels in {-1, +1}, for the clustering error of `rounding.kmeans_centered`.
     time_limit : float, optional
-        Time limit for the whole path, in seconds; each solve gets an equal share of the remaining time.
+        Time limit for the whole path, in seconds; each solve gets an equal share of the remaining time, and the path
+        ends when none is left.
     constraints : Constraints, optional
         Must-link and cannot-link constraints or known labels, also satisfied by the rounded solutions.  X must be an
         array.
@@ -199,24 +179,17 @@ def nu_path(
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
     """
-    grid = np.sort(as_grid(nus, "nus", in_unit_interval))
-    given = (y, rounding, on_parameter, time_limit, constraints, options)
-    return low_rank_path("nu", X, grid, lambda nu: (nu, penalty), *given)
+    problems = [(nu, nu, penalty) for nu in as_grid(nus, "nus", in_unit_interval)]
+    return low_rank_path("nu", X, problems, y, time_limit, constraints, options)
 
 
 def lambda_path(
     X: npt.ArrayLike,
     lams: npt.ArrayLike,
+    penalty: Penalty = UNIT_L1,
     *,
     nu: float = 1.0,
-    a: float | npt.ArrayLike = 0.0,
-    ridge: Weight = None,
-    groups: GroupsLike | FeatureGroups | None = None,
-    group_weights: GroupWeights = "equal",
-    nonnegative: Any = None,
     y: npt.ArrayLike | None = None,
-    rounding: Rounding = kmeans_centered,
-    on_parameter: ParameterCallback | None = None,
     time_limit: float | None = None,
     constraints: Constraints | None = None,
     **options: Any,
@@ -232,36 +205,26 @@ def lambda_path(
     ----------
     lams : (m,) array
         Weights of the squared l1 norm, non-negative; returned in increasing order.
+    penalty : Penalty
+        Penalty at lambda = 1, by default ``Penalty(lam=1.0)``.  Lambda multiplies its ``lam``; the ridge, groups and
+        sign constraints are the same along the path.
     nu : float
         Weight of the imbalance, in [0, 1].
-    ridge : float or (d,) array, optional
-        Weight of the ridge.
-    a : float or (d,) array
-        Square root of the ridge, an alternative to ``ridge``.
-    groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
-        Feature groups, as for `Penalty`, by column index or, for a data frame, by name.
-    group_weights : {"equal", "size"}
-        Factors of lambda for each group, as for `DiffracClustering`.
-    nonnegative : list of columns, (d,) array of bool, or True, optional
-        Columns whose coefficients must be non-negative, instead of groups; the signs of the directions are chosen
-        accordingly.
     """
-    grid = np.sort(as_grid(lams, "lams", at_least_zero))
-
-    def problem_at(lam: float) -> tuple[float, Penalty]:
-        columns: dict[str, Any] = {"group_weights": group_weights, "d": np.shape(X)[1], "names": column_names(X)}
-        return nu, penalty_on_columns(Penalty(a, lam=lam, ridge=ridge), groups, nonnegative, **columns)
-
-    given = (y, rounding, on_parameter, time_limit, constraints, options)
-    return low_rank_path("lambda", X, grid, problem_at, *given)
+    unit = require_penalty(penalty)
+    if not np.any(unit.lam):
+        raise ParameterError("penalty has lam = 0. Pass the penalty at lambda = 1, such as Penalty(lam=1.0, ridge=0.3)")
+    grid = as_grid(lams, "lams", nonnegative)
+    problems = [(lam, nu, unit.with_weights(lam * np.asarray(unit.lam), unit.ridge)) for lam in grid]
+    return low_rank_path("lambda", X, problems, y, time_limit, constraints, options)
 
 
-def as_grid(values: npt.ArrayLike, name: str, check: Callable[[Any, str], float]) -> Array:
-    """Return a grid as a float64 (m,) copy with each entry validated."""
+def as_grid(values: npt.ArrayLike, name: str, check: Callable[[Any, str], float]) -> list[float]:
+    """Return the numbers of a grid in increasing order, each validated."""
     array = np.asarray(values)
     if array.ndim != 1 or len(array) == 0:
         raise ParameterError(f"{name} has shape {array.shape}. Pass a 1-d array of at least one number")
-    return np.array([check(value, name) for value in array])
+    return sorted(check(value, name) for value in array)
 
 
 def align_signs(directions: Array, units: Array) -> Array:
@@ -272,9 +235,3 @@ def align_signs(directions: Array, units: Array) -> Array:
     scaled *= signs[:, None]
     largest = scaled.ravel()[np.argmax(np.abs(scaled))]
     return np.asarray(directions * (signs if largest >= 0.0 else -signs)[:, None])
-
-
-def column_names(X: Any) -> Names:
-    """Return the column names of a data frame; None if there are none, or they are not all strings."""
-    columns = [] if getattr(X, "columns", None) is None else list(X.columns)
-    return columns if columns and all(isinstance(name, str) for name in columns) else None

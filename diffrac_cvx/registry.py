@@ -10,6 +10,7 @@ record is available in all of them.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,8 +165,6 @@ class SolverRecord:
     function : callable or None
         Solver of (15), called as ``function(X, nu, penalty, tol=, time_limit=, callback=, **options)``, that returns a
         `Result`; None for a CVXPY solver of this name, which solves all relaxations.
-    options : mapping
-        Additional options of the call.
     penalty : tuple of str
         Supported parts of a penalty, among "ridge", "l1", "groups" and "signs".
     takes_rtol : bool
@@ -179,7 +178,6 @@ class SolverRecord:
 
     summary: str
     function: Callable[..., Result] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
     penalty: tuple[str, ...] = ALL_PARTS
     takes_rtol: bool = False
     max_rows: float = np.inf
@@ -189,7 +187,7 @@ class SolverRecord:
     def run(self, X: Array, nu: float, penalty: Penalty, **options: Any) -> Result:
         """Solve (15) without CVXPY."""
         assert self.function is not None
-        return self.function(X, nu, penalty, **options, **self.options)
+        return self.function(X, nu, penalty, **options)
 
     def too_large(self, relaxation: RelaxationRecord, n: int, d: int) -> str:
         """Return why a relaxation is too large at this size to run by default, "" if it is not."""
@@ -257,8 +255,7 @@ SOLVERS: dict[str, SolverRecord] = {
     "fista": SolverRecord("accelerated gradient on the smoothed dual", fista),
     "fista published": SolverRecord(
         "algorithm as published: 20 000 iterations",
-        fista,
-        {"variant": "published"},
+        partial(fista, variant="published"),
         skip_reason="20 000 iterations on most tables, and weak bounds; select by name",
     ),
     "SCS": SolverRecord("splitting, through CVXPY", max_rows=121, max_coefficients=500_000),

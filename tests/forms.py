@@ -1,5 +1,6 @@
 """One table in every form in which users hold theirs; the fixture `form` of conftest.py gives each in turn."""
 
+import io
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,3 +78,17 @@ def quick_or_slow(axes, cases, quick):
     marks = {True: (), False: pytest.mark.slow}
     chosen = [pytest.param(*case, marks=marks[case in quick]) for case in cases]
     return pytest.mark.parametrize(axes, chosen, indirect=["form"] if "form" in axes else [])
+
+
+def npz(**arrays):
+    """Arrays in an archive, pickled where they hold objects."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def parquet(**columns):
+    """A table of columns."""
+    file = io.BytesIO()
+    pd.DataFrame(columns).to_parquet(file)
+    return file.getvalue()

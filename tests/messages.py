@@ -18,8 +18,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from forms import as_dask, as_map
-from packed import parquet
+from forms import as_dask, as_map, parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.dense import DensePoints

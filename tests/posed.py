@@ -1,17 +1,12 @@
-"""Problems, values and directions of arrays, as the tests pose them: points in an array are centred, not copied."""
+"""Problems of arrays, as the tests pose them: points in an array are centred, not copied."""
 
 import numpy as np
 
 from diffrac_cvx.certificates import values
-from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.points.dense import array_points, weighted_points
-from diffrac_cvx.points.floating_point import residual_bounds, row_norms
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem import direction_problem as problems
-from diffrac_cvx.problem.penalties.base import PairPenalty
-from diffrac_cvx.rounding import directions
-from diffrac_cvx.solvers import driver
 
 
 def centered_points(X, weights=None):
@@ -32,31 +27,6 @@ def direction_problem(X, nu, penalty, weights=None):
 def proved_value(X, nu, penalty, G, weights=None):
     """Return a number that the objective at a V does not exceed."""
     return values.certified_value(centered_points(X, weights), nu, penalty, G)
-
-
-def proved_labels_value(X, y, v, nu, a, c, weights=None):
-    """Return a number that the cost of labels does not exceed."""
-    return values.certified_labels_value(centered_points(X, weights), y, v, nu, PairPenalty(c, a=a))
-
-
-def proved_clusters_value(X, Z, W, nu, a, c):
-    """Return a number that the cost of clusters does not exceed."""
-    return values.certified_clusters_value(centered_points(X), Z, W, nu, PairPenalty(c, a=a))
-
-
-def with_proved_value(found, X, nu, penalty, limits):
-    """Return a result with the value of its V."""
-    return driver.with_certified_value(found, RoundingBound(centered_points(X), nu, penalty), limits)
-
-
-def best_direction(X, target, a, c, weights=None):
-    """Return the direction of labels."""
-    return directions.best_direction(centered_points(X, weights), target, PairPenalty(c, a=a))
-
-
-def residual_bounds_of(X, target, direction):
-    """Return what the squared residuals of rows are not above."""
-    return residual_bounds(X @ direction.v, row_norms(X, direction.units), target, direction)
 
 
 def drop_beside_the_largest(X, a):

@@ -100,7 +100,7 @@ def answer_of(
     """
     labels, penalty, scaled = np.asarray(model.labels_), model._penalty, np.atleast_2d(model.scaled_coef_)
     K = max(len(scaled), 2)
-    ridge, lam = model.ridge if model.a is None else penalty.ridge, model.lam if model.c is None else penalty.lam
+    ridge, lam = model.ridge, model.lam
     objective, search = sum_rounded_up(model.lower_bound_, model.label_gap_), getattr(model, "optimal_", None)
     named = one_column(table.X, labels, table.names)  # the estimator does not know the names
     support = sorted(model.support_, key=lambda j: -abs(scaled[0, j]))

@@ -183,19 +183,6 @@ class BlockProblem:
         """Return the diagonal of X' Diag(u) X / n, shape (m,)."""
         return self.squares.weighted_row_sum(u) / len(u)
 
-    def data_of(self, block: IntegerArray) -> ColumnPoints:
-        """Return the columns of a block and those of F, (n, s + f)."""
-        return self.X.columns(block).hstack(self.F)
-
-    def right_of(self, block: IntegerArray, data: ColumnPoints) -> Array:
-        """Return A + Diag(c)^2 on a block and F, shape (s + f, s + f), from the data of the block."""
-        data = data if self.Y is self.X else self.Y.columns(block).hstack(self.whitened_rows[-len(self.Y) :])
-        right = data.gram(np.ones(len(data))) / len(data)
-        s = len(block)
-        right[:s, :s] += np.diag(self.a[block] ** 2 + self.c[block] ** 2)
-        right[s:, s:] = np.eye(right.shape[0] - s)
-        return np.asarray(right)
-
     def pair_penalty_of(self, block: IntegerArray) -> PairPenalty:
         """Return the penalty on the pairs of a block."""
         return self.problem.pair_penalty.restrict(self.penalized[block])

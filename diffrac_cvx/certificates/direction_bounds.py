@@ -1,6 +1,7 @@
 """Certified bounds in the space of directions, from any factor of V, for (15) and (21), in closed form.
 
-For streamed rows one pass computes sums whose size does not depend on n, which certify both bounds.
+If V is block diagonal, all pairs of coordinates are screened without a dense matrix.  For streamed rows one pass
+computes sums whose size does not depend on n, which certify both bounds.
 """
 
 from dataclasses import replace
@@ -9,23 +10,25 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
-from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, eliminate, project_dual, skip_zero_rows
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, groups_of, scatter
+from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, NO_PAIRS, bound_at, eliminate, project_dual, prove
+from diffrac_cvx.certificates.screening import Verdict, screen_pairs
 from diffrac_cvx.certificates.search import (
     NEGLIGIBLE_ENTRY,
     best_bound,
+    best_combination,
     candidate_multipliers,
     min_ratio,
     row_weights,
 )
 from diffrac_cvx.certificates.working_set import bound_from_working_set
+from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, as_sparse, dense, diagonal, is_sparse
+from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, diagonal, is_sparse
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
-from diffrac_cvx.problem.result import Bracket
+from diffrac_cvx.problem.result import Bracket, Labels
 
 MIN_WIDE_SIZE = 200  # coordinates from which on a working set is quicker than the problem on all of them
 
@@ -62,11 +65,11 @@ def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_
         return Bracket(bound_of_blocks(problem, point, dual), value)
     U = dense(U)
     C = None if dual.C is None or not problem.has_l1 else project_dual(problem, dense(dual.C))
-    given = [] if dual.u is None else [skip_zero_rows(problem, dual.u)]
+    given = [] if dual.u is None else [row_weights(problem, dual.u)]
     if in_passes:
         lower, weights = certify_in_one_pass(problem, U, C)[1].lower, given
     else:
-        lower, weights = 0.0, [*given, row_weights(problem, point.q)]
+        lower, weights = 0.0, [*given, row_weights(problem, problem.inverse_sqrt(point.q))]
     return Bracket(max(lower, best_bound(problem, weights, lambda M: candidate_multipliers(problem, U, M, C))), value)
 
 
@@ -86,6 +89,142 @@ def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoi
     return max(certify_blocks(blocks, found, 3).lower or 0.0, 0.0)
 
 
+# V as blocks
+
+
+class Blocks:
+    """Blocks of two or more coordinates, each with the columns of E, and A + Diag(c)^2 on them."""
+
+    def __init__(self, problem: BlockProblem, labels: Labels) -> None:
+        groups = groups_of(labels)
+        self.problem, self.labels, self.largest = problem, labels, max(len(group) for group in groups)
+        self.members = [group for group in groups if len(group) > 1]
+        self.singles = np.flatnonzero(np.bincount(labels)[labels] == 1)
+        self.data = [problem.X.columns(block).hstack(problem.F) for block in self.members]
+        self.right: list[Array] = []  # A + Diag(c)^2
+        for block, data in zip(self.members, self.data, strict=True):
+            rows, s = data, len(block)
+            if problem.Y is not problem.X:
+                rows = problem.Y.columns(block).hstack(problem.whitened_rows[-len(problem.problem.Y) :])
+            right = np.asarray(rows.gram(np.ones(len(rows))) / len(rows))
+            right[:s, :s] += np.diag(problem.a[block] ** 2 + problem.c[block] ** 2)
+            right[s:, s:] = np.eye(len(right) - s)
+            self.right.append(right)
+
+    # The dual
+
+    def best_dual(self, q: Array, C: list[Array]) -> tuple[float, Array, list[Array]]:
+        """Return the least t with the weights u = 1/sqrt(q), u, and the multipliers.
+
+        M <= t (A + C + Diag(c)^2) on single coordinates and blocks, each with E.  The multipliers are those given,
+        shrunk if A + C is nearly singular.  t allows for rounding, so that the proof succeeds; it is not certified.
+        """
+        u, _ = row_weights(self.problem.problem, self.problem.problem.inverse_sqrt(q))
+        ratios = [self.block_ratio(i, u, inside) for i, inside in enumerate(C)]
+        single = float(single_ratios(self.problem, u, self.singles).max(initial=0.0))
+        return float(max([single, *(t for t, _ in ratios)])), u, [shrunk for _, shrunk in ratios]
+
+    def block_ratio(self, i: int, u: Array, C: Array) -> tuple[float, Array]:
+        """Return the least t with M <= t (A + C + Diag(c)^2) on a block and E, and C, shrunk if that decreases t."""
+        check_deadline()
+        M, inside = symmetric(self.data[i].weighted_gram(u)), np.zeros(self.right[i].shape)
+        inside[: len(C), : len(C)] = C
+        t, weight, _ = best_combination(M, inside, self.right[i])
+        return t * (1.0 + 100.0 * sum_error(4 * self.problem.n_terms + 128)), weight * C
+
+    # Factors and multipliers in the problem's coordinates
+
+    def factor(self, weights: Array, intercepts: Array, free_factor: Array, factors: list[Array]) -> Sparse:
+        """Return the factor of V in the problem's coordinates.
+
+        weights (m1,) and intercepts (m1, f) belong to the single coordinates, one column each; free_factor (f, r) to
+        the unpenalised coordinates alone; factors (s + f, r) to the blocks.
+        """
+        problem, D, m1 = self.problem, len(self.problem.problem.c), len(weights)
+        single_entries = np.column_stack([weights, intercepts @ problem.inner.W.T])
+        rows = np.column_stack([problem.penalized[self.singles], np.tile(problem.free, (m1, 1))])
+        starts = np.arange(m1 + 1) * (1 + len(problem.free))
+        parts: list[Sparse] = [scipy.sparse.csc_array((single_entries.ravel(), rows.ravel(), starts), shape=(D, m1))]
+        positions = [np.concatenate([problem.penalized[block], problem.free]) for block in self.members]
+        for position, U in zip([problem.free, *positions], [free_factor, *factors], strict=True):
+            s = len(position) - len(problem.free)
+            parts.append(scatter(np.vstack([U[:s], problem.inner.W @ U[s:]]), position, D))
+        return scipy.sparse.csc_array(scipy.sparse.hstack(parts))
+
+    def multiplier(self, C: list[Array]) -> scipy.sparse.csr_array:
+        """Return the multipliers of the blocks as one sparse matrix in the problem's coordinates."""
+        D, inside = len(self.problem.problem.c), scipy.sparse.block_diag([np.zeros((0, 0)), *C], format="coo")
+        places = self.problem.penalized[np.concatenate([NO_PAIRS.j, *self.members])]
+        return scipy.sparse.csr_array((inside.data, (places[inside.row], places[inside.col])), shape=(D, D))
+
+    def restrict_multiplier(self, C: Factor | None) -> list[Array]:
+        """Return the entries of a multiplier inside the blocks, projected onto the dual set; 0 if C is None."""
+        if C is None:
+            return [np.zeros((len(block), len(block))) for block in self.members]
+        penalized = self.problem.penalized
+        inside = scipy.sparse.csr_array(scipy.sparse.csr_array(C)[penalized][:, penalized])
+        return [
+            self.problem.pair_penalty_of(block).project_safe(symmetric(dense(inside[block][:, block])))
+            for block in self.members
+        ]
+
+
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
+def single_ratios(problem: BlockProblem, u: Array, singles: IntegerArray) -> Array:
+    """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with E, shape (m1,).
+
+    Each allows for rounding; it is not certified.
+    """
+    M, right = problem.weighted_squares(u)[singles], problem.diagonal[singles]
+    right = np.asarray(np.where(right > 0.0, right, 1.0))
+    error = sum_error(4 * problem.n_terms + 128)
+    if not len(problem.free):
+        return np.asarray(M / right) * (1.0 + 4.0 * error)
+    uF = u[:, None] * problem.F
+    MF, Mcross, r = problem.F.T @ uF / len(u), problem.X.rmatvec(uF)[singles], problem.cross[singles]
+    # Coordinates e_j - r_j on E make A + Diag(c)^2 diagonal.
+    left = np.maximum(right - np.sum(r**2, axis=1), problem.c[singles] ** 2)
+    residual = Mcross - r @ MF
+    pencil = np.empty((len(singles), 1 + len(MF), 1 + len(MF)))
+    pencil[:, 0, 0] = (M - np.sum((Mcross + residual) * r, axis=1)) / left
+    pencil[:, 0, 1:] = pencil[:, 1:, 0] = residual / np.sqrt(left)[:, None]
+    pencil[:, 1:, 1:] = MF
+    mass = np.trace(pencil, axis1=1, axis2=2) + (M + right + np.trace(MF)) * (1.0 + right / left)
+    return np.asarray(np.linalg.eigvalsh(pencil)[:, -1] + 8.0 * error * mass)
+
+
+def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tries: int) -> Verdict:
+    """Prove a lower bound by screening all pairs in different blocks, at the least t that succeeds, or one larger.
+
+    The dual is that of `Blocks.best_dual`.
+    """
+    problem, (t, u, C), verdict = blocks.problem, dual, Verdict()
+    inside, t = list(zip(blocks.members, C, strict=True)), t * (1.0 + 1e-10)  # S is then positive beyond rounding
+    for attempt in range(1 + n_tries):
+        remainder = eliminate(problem, u, t)
+        if remainder is None:
+            break
+        pairs = screen_pairs(remainder, blocks.labels)
+        violated = prove(remainder, pairs, inside)
+        if attempt == 0:
+            members = np.concatenate([NO_PAIRS.j, *(members for members, _, _ in violated)])
+            verdict = Verdict(None, members, pairs)
+        if not violated:
+            return verdict._replace(lower=bound_at(t, problem.problem.mean_inverse(u)))
+        # The least eigenvalue of S is a concave function of t: Newton's steps, 1.1 times as long, end before its root,
+        # so that later ones are stretched.
+        steps = [0.0]
+        for members, values, directions in violated:
+            value = float(values[0])
+            M = float(np.mean(u * (problem.X.columns(members) @ directions[:, 0]) ** 2))
+            steps.append(1.1 * 1.4**attempt * abs(value) * t / max(M + value, abs(value), 1e-300))
+        t += max(steps)
+    return verdict
+
+
+# Problem (21), and streamed rows
+
+
 def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO_DUAL) -> Bracket:
     """Return certified bounds on the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor.
 
@@ -101,7 +240,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO
     value_error = problem.pair_penalty.value_error_bound(U) if problem.has_l1 else 0.0  # infinite if V is infeasible
     relative_error = sum_error(4 * len(problem.X) + 4 * len(U)) + 2.0 * problem.whitening_error.data_error
     upper = l1 - mean_sqrt + round_up(relative_error * (1.0 + l1)) + 2.0 * value_error
-    u, inverse_mean = row_weights(problem, problem.X.quadratic_forms(U))
+    u, inverse_mean = row_weights(problem, problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     M, theta, inverse_mean = problem.X.weighted_gram(u), mean_sqrt / 2 - l1, round_up(inverse_mean, MEAN_ROUNDINGS)
     slack = project_dual(problem, M / 2 - theta * problem.A)
     given = [] if dual.C is None else [project_dual(problem, dense(dual.C))]

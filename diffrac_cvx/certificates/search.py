@@ -10,7 +10,7 @@ import numpy as np
 import scipy.optimize
 
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.proof import bound_at, least_certified_t, project_dual, skip_zero_rows
+from diffrac_cvx.certificates.proof import bound_at, least_certified_t, project_dual
 from diffrac_cvx.machine.deadlines import EarlyExitError, check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import (
@@ -35,9 +35,9 @@ WELL_CONDITIONED_EIGENVALUE = 0.05  # of I + C, above which shrinking C makes th
 MIN_SHIFTED_EIGENVALUE = 1e-7  # of I + C, below which no ratio is computed
 
 
-def row_weights(problem: DirectionProblem, q: Array) -> tuple[Array, float]:
-    """Return u = 1/sqrt(q), 0 for zero rows, and mean(1/u)."""
-    return skip_zero_rows(problem, problem.inverse_sqrt(q))
+def row_weights(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
+    """Return u, 0 for zero rows, and mean(1/u) with 1/u = 0 for zero rows, on which X' Diag(u) X does not depend."""
+    return np.where(problem.zero_rows, 0.0, u), problem.mean_inverse(u)
 
 
 def best_bound(
@@ -142,60 +142,43 @@ def negative_part(S: Array) -> Array:
     return times(vectors * np.minimum(values, 0.0), vectors.T)
 
 
-def best_combination(M: Array, C: Array) -> tuple[float, float, float]:
-    """Return nearly the least t with M <= t (I + weight C), the weight, and the least eigenvalue of I + weight C.
+def best_combination(
+    M: Array, C: Array, B: Array | None = None, *, by_rows: bool = False
+) -> tuple[float, float, float]:
+    """Return nearly the least t with M <= t (B + weight C), the weight in [0, 1], and a least eigenvalue.
 
-    The weight is below 1 if I + C is nearly singular, where rounding would cost more.
-    """
-    if not are_finite(M, C):
-        return np.inf, 1.0, 0.0
-    is_large = len(C) > LARGE_SIZE  # then slightly too small
-    lowest = extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0][0] - EIGENVALUE_ERROR if is_large else eigvalsh(C)[0]
-
-    def ratio(L: Array) -> float:
-        return top_eigenvalue(symmetric(solve_lower(L, solve_lower(L, M).T)))
-
-    t, weight = least_ratio(ratio, np.eye(len(C)), C, float(lowest))
-    return t, weight, max(1.0 + weight * float(lowest), MIN_SHIFTED_EIGENVALUE)
-
-
-def best_combination_of(M: Array, B: Array, C: Array, *, by_rows: bool = False) -> tuple[float, float]:
-    """Return the least t with M <= t (B + weight C), and its weight; M'M instead of M ``by_rows``; without rounding."""
-
-    def ratio(L: Array) -> float:
-        K = solve_lower(L, M.T)
-        if by_rows:
-            return top_eigenvalue(times(K.T, K) if len(M) < len(L) else times(K, K.T))
-        return top_eigenvalue(symmetric(solve_lower(L, K.T)))
-
-    return least_ratio(ratio, B, C) if are_finite(M, B, C) else (np.inf, 1.0)
-
-
-def least_ratio(
-    ratio: Callable[[Array], float], B: Array, C: Array, lowest: float | None = None
-) -> tuple[float, float]:
-    """Return the least t with M <= t (B + weight C), and its weight in [0, 1]; `ratio` gives t from a Cholesky factor.
+    B is the identity by default, and the eigenvalue is then nearly that of I + weight C.  ``by_rows``, M'M replaces M.
 
     The weight of B alone is increased by factors of ten, then refined by Brent's method: with s = t weight,
-    M <= t (B + C) - s C is linear in t and s, so that the weights that reach a t form an interval.
-    If B = I and `lowest` is the least eigenvalue of C, the right side has none below `MIN_SHIFTED_EIGENVALUE`, and the
-    weight of B is not increased if it has none below `WELL_CONDITIONED_EIGENVALUE`.
+    M <= t (B + C) - s C is linear in t and s, so that the weights that reach a t form an interval.  If B = I, the right
+    side has no eigenvalue below `MIN_SHIFTED_EIGENVALUE`, where rounding would cost more, and the weight of B is not
+    increased if it has none below `WELL_CONDITIONED_EIGENVALUE`.
     """
+    right, lowest, is_large = np.eye(len(C)) if B is None else B, 0.0, len(C) > LARGE_SIZE
+    if not are_finite(M, C, right):
+        return np.inf, 1.0, 0.0
+    if B is None:  # of a large matrix slightly too small
+        lowest = float((extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0] if is_large else eigvalsh(C))[0])
+        lowest -= EIGENVALUE_ERROR * is_large
 
     def is_above(limit: float, trivial_weight: float) -> bool:
-        return lowest is not None and 1.0 + (1.0 - trivial_weight) * lowest > limit
+        return 1.0 + (1.0 - trivial_weight) * lowest > limit
 
-    def evaluate(trivial_weight: float) -> float:
+    def ratio(trivial_weight: float) -> float:
         with suppress(np.linalg.LinAlgError):
-            if lowest is None or is_above(MIN_SHIFTED_EIGENVALUE, trivial_weight):
-                return ratio(cholesky(B + (1.0 - trivial_weight) * C))
+            if B is not None or is_above(MIN_SHIFTED_EIGENVALUE, trivial_weight):
+                L = cholesky(right + (1.0 - trivial_weight) * C)
+                K = solve_lower(L, M.T)
+                if by_rows:
+                    return top_eigenvalue(times(K.T, K) if len(M) < len(L) else times(K, K.T))
+                return top_eigenvalue(symmetric(solve_lower(L, K.T)))
         return np.inf
 
-    best, at, last = evaluate(0.0), 0.0, 1.0
+    best, at, last = ratio(0.0), 0.0, 1.0
     for tried in (float(weight) for weight in 10.0 ** np.arange(-8, 1)):
-        if is_above(WELL_CONDITIONED_EIGENVALUE, at):
+        if B is None and is_above(WELL_CONDITIONED_EIGENVALUE, at):
             break
-        found = evaluate(tried)
+        found = ratio(tried)
         if found > best:
             last = tried
             break
@@ -203,14 +186,14 @@ def least_ratio(
             best, at = found, tried
     if at >= 1e-4 and np.isfinite(best):  # less has no part in t worth a search
         refined = scipy.optimize.minimize_scalar(
-            lambda log_weight: min(evaluate(float(np.exp(log_weight))), 1e100),  # Brent's parabolas need finite numbers
+            lambda log_weight: min(ratio(float(np.exp(log_weight))), 1e100),  # Brent's parabolas need finite numbers
             bounds=(float(np.log(at / 10.0)), float(np.log(min(10.0 * at, last)))),
             method="bounded",
             options={"maxiter": 5},
         )
         if refined.fun < best:
             best, at = float(refined.fun), float(np.exp(refined.x))
-    return best, 1.0 - at
+    return best, 1.0 - at, max(1.0 + (1.0 - at) * lowest, MIN_SHIFTED_EIGENVALUE)
 
 
 def top_eigenvalue(M: Array) -> float:

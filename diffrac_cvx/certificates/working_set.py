@@ -21,15 +21,10 @@ from diffrac_cvx.certificates.proof import (
     prove,
 )
 from diffrac_cvx.certificates.screening import TooManyPairsError, Verdict, screen_pairs
-from diffrac_cvx.certificates.search import (
-    best_combination_of,
-    improved_multipliers,
-    min_ratio,
-    row_weights,
-)
+from diffrac_cvx.certificates.search import best_combination, improved_multipliers, min_ratio, row_weights
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import eigh, lanczos, symmetric, times
+from diffrac_cvx.points.linear_algebra import eigh, lanczos, solve_lower, symmetric, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
 NEGLIGIBLE_ENTRY = 1e-4  # relative to the diagonal of V, below which an entry may be 0
@@ -52,10 +47,10 @@ def best_dual(
     The candidates for C come from M = X' Diag(u) X / n.  A row that is zero only on the working set keeps its weight,
     because it belongs to the problem on all coordinates.
     """
-    u, inverse_mean = row_weights(problem, point.q)
+    u, inverse_mean = row_weights(problem, problem.inverse_sqrt(point.q))
     rows, B = restricted.X.array() * (u / len(u))[:, None] ** 0.5, restricted.A + np.diag(restricted.c**2)
-    found = [(*best_combination_of(rows, B, C, by_rows=True), C) for C in candidates(restricted.X.weighted_gram(u))]
-    t, weight, C = min(found, key=lambda one: one[0])
+    found = [(*best_combination(rows, C, B, by_rows=True), C) for C in candidates(restricted.X.weighted_gram(u))]
+    t, weight, _, C = min(found, key=lambda one: one[0])
     return 1.0 - t * inverse_mean, u, weight * C
 
 
@@ -213,7 +208,10 @@ def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array |
     entering = problem.pair_penalty.restrict(outside).first_groups(entering, limit)
     directions = np.zeros((len(problem.c), violated.shape[1]))
     directions[outside] = violated
-    directions[working_set.free] = remainder.extend(violated)
+    # On the working set, the part that makes the quadratic form of S least.
+    W = working_set.inner.W if remainder.is_whitened else np.eye(len(working_set.free))[:, working_set.used]
+    inner = remainder.K[: len(remainder.L)] @ violated
+    directions[working_set.free] = -W @ solve_lower(remainder.L, inner, transposed=True)
     C = problem.pair_penalty.restrict(outside[entering]).project_safe(remainder.gram(entering, entering) / remainder.t)
     C = np.vstack([remainder.tC[:, entering] / remainder.t, C])
     return Verdict(None, outside[entering], directions=directions, C=C)

@@ -85,13 +85,6 @@ class Comparison(TableReport):
         return {name: one.labels for name, one in self.method_results.items() if one.labels.size}
 
     @property
-    def agreement(self) -> Array:
-        """Agreement of the labels of each pair of methods, (y'z/n)^2, in the order of `labels`."""
-        partitions = list(self.labels.values())
-        pairs = [1.0 - metrics.clustering_error(y, z) for y in partitions for z in partitions]
-        return np.array(pairs).reshape(len(partitions), len(partitions))
-
-    @property
     def table(self) -> Any:
         """The rows as a pandas DataFrame indexed by method."""
         import pandas
@@ -167,8 +160,7 @@ def compare(
         Seed of the baselines and of the random hyperplanes, at least 0.
     callback : callable, optional
         Called as ``callback(method, None)`` before each method and ``callback(method, Progress)`` by the fast solvers;
-        a true value stops the method and skips all remaining ones.  With a callback, Ctrl-C does the
-        same, and the finished results are returned.
+        a true value stops the method and skips all remaining ones.  With a callback, Ctrl-C does the same.
     time_limit : float, optional
         Time limit for all methods together, in seconds; each method gets an equal share of the remaining time.
     constraints : Constraints, optional
@@ -199,7 +191,7 @@ def compare(
     )
     selected, reasons = choose_methods(methods, task)
     timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
-    if alpha is None and any(method.needs_alpha for method in selected.values()):
+    if alpha is None and any(method.problem == "(7)" for method in selected.values()):
         task = with_best_alpha(replace(task, time_limit=timer.split(len(selected) + 1)))
     found, stopped = run_methods(selected, task, callback, timer)
     disagreements = tuple(find_disagreements(found))
@@ -219,9 +211,7 @@ def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[d
     if isinstance(names, str) or (names is not None and len(names) == 0):
         raise ParameterError(f"methods = {names!r} must be a non-empty list of names, such as ['low_rank', 'fista']")
     available = list_methods()
-    wanted = (
-        sorted(available, key=lambda name: available[name].priority) if names is None else list(dict.fromkeys(names))
-    )
+    wanted = list(available if names is None else dict.fromkeys(names))
     unknown = [name for name in wanted if name not in available]
     if unknown:
         suggestion = did_you_mean(unknown[0], available)

@@ -1,8 +1,7 @@
 """Contradictions between the results of several methods, and notes on their labels."""
 
 from collections.abc import Collection, Iterator, Mapping
-from itertools import combinations, permutations
-from typing import NamedTuple
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -13,69 +12,21 @@ from diffrac_cvx.problem.result import Bracket, Result
 SLACK = 1e-9  # relative rounding error allowed beyond the certified bounds
 
 
-class MethodBounds(NamedTuple):
-    """Name of a method, its value (of width 0 on its own scale), and its bounds on the optimum."""
+def worst_disagreement(found: Mapping[str, Result], references: Collection[str]) -> tuple[float, str]:
+    """Return the largest contradiction between two results for one optimum, negative if all agree, and the pair.
 
-    name: str
-    value: Bracket
-    bounds: Bracket
-
-    # Signed amounts: a contradiction if positive beyond rounding.
-
-    def bracket_above(self, other: "MethodBounds") -> float:
-        """Return the amount by which its lower bound exceeds the other upper bound."""
-        return self.bounds.lower - other.bounds.upper
-
-    def value_below(self, reference: "MethodBounds") -> float:
-        """Return the amount by which its value lies below the reference's lower bound."""
-        return reference.bounds.lower - self.value.upper
-
-    def value_above(self, reference: "MethodBounds") -> float:
-        """Return the amount by which its value exceeds the reference's upper bound, minus its own gap."""
-        return self.value.lower - self.bounds.gap - reference.bounds.upper
-
-
-def own_bounds(name: str, result: Result | None) -> MethodBounds | None:
-    """Return the value and bounds of a result for its own problem."""
-    if result is None:
-        return None
-    return MethodBounds(name, Bracket(result.value, result.value), Bracket(result.lower, result.upper))
-
-
-def common_bounds(name: str, found: MethodResult) -> MethodBounds | None:
-    """Return the implied value and bounds for (15)."""
-    return None if found.value is None or found.bounds is None else MethodBounds(name, found.value, found.bounds)
-
-
-def worst_disagreement(
-    found: Mapping[str, Result | MethodResult], references: Collection[str] | None = None
-) -> tuple[float, str]:
-    """Return the largest contradiction between two methods for one optimum, negative if all agree, and the pair.
-
-    The bounds of two methods must overlap ("a | b"), and a value must lie within the bounds of another method, or above
-    them by at most its own gap ("b outside a").
-
-    Parameters
-    ----------
-    found : mapping of str to Result or MethodResult
-        Results for one problem, or for problems with the same value; a `MethodResult` is read on the scale of (15).
-    references : collection of str, optional
-        Methods with whose bounds the values of the other methods are compared; by default all pairs are compared.
+    All bounds must overlap ("a | b"), and the value of a method that is not among the references must lie within the
+    bounds of each reference, or above them by at most its own gap ("b outside a").
     """
-    candidates = [
-        common_bounds(name, one) if isinstance(one, MethodResult) else own_bounds(name, one)
-        for name, one in found.items()
-    ]
-    methods = [method for method in candidates if method is not None]
     amounts = [
-        (max(one.bracket_above(other), other.bracket_above(one)), f"{one.name} | {other.name}")
-        for one, other in combinations(methods, 2)
+        (max(one.lower - other.upper, other.lower - one.upper), f"{first} | {second}")
+        for (first, one), (second, other) in combinations(found.items(), 2)
     ]
-    amounts += [
-        (max(other.value_below(reference), other.value_above(reference)), f"{other.name} outside {reference.name}")
-        for reference, other in permutations(methods, 2)
-        if references is None or (reference.name in references and other.name not in references)
-    ]
+    known, others = ([name for name in found if (name in references) == is_known] for is_known in (True, False))
+    for reference, name in product(known, others):
+        lower, upper = found[reference].bracket
+        amount = max(lower - found[name].value, found[name].value - found[name].gap - upper)
+        amounts.append((amount, f"{name} outside {reference}"))
     amount, pair = max(amounts, key=lambda pair: pair[0], default=(-np.inf, ""))
     return float(amount), pair
 
@@ -114,30 +65,32 @@ def contradictions_within(name: str, result: Result) -> Iterator[str]:
 
 def contradictions_between(first: str, one: MethodResult, second: str, other: MethodResult) -> Iterator[str]:
     """Yield the contradictions of two methods: on their own scale if they solve one problem, else on that of (15)."""
-    if one.problem == other.problem:
-        a, b, scale = own_bounds(first, one.result), own_bounds(second, other.result), f" of {one.problem}"
-    else:
-        a, b, scale = common_bounds(first, one), common_bounds(second, other), " of (15)"
-    if a is None or b is None:
+    ends: list[tuple[str, Bracket, Bracket]] = []  # name, value (of width 0 on its own scale) and bounds
+    for name, found in ((first, one), (second, other)):
+        if one.problem == other.problem and found.result is not None:
+            ends.append((name, Bracket(found.result.value, found.result.value), found.result.bracket))
+        elif one.problem != other.problem and found.value is not None and found.bounds is not None:
+            ends.append((name, found.value, found.bounds))
+    if len(ends) < 2:
         return
-    pairs = (a, b), (b, a)
-    disjoint = [pair for pair in pairs if pair[0].bracket_above(pair[1]) > rounding_slack(*a.bounds, *b.bounds)]
-    for method, reference in disjoint:
-        ends = method.bounds.lower, reference.bounds.upper
-        lower, upper = format_ends(*ends)
+    scale = f" of {one.problem}" if one.problem == other.problem else " of (15)"
+    pairs, slack = (ends, ends[::-1]), rounding_slack(*ends[0][2], *ends[1][2])
+    disjoint = [pair for pair in pairs if pair[0][2].lower - pair[1][2].upper > slack]
+    for (method, _, bounds), (reference, _, known) in disjoint:
+        lower, upper = format_ends(bounds.lower, known.upper)
         yield (
-            f"{method.name} certifies that the optimum{scale} is at least {lower}, but {reference.name} that it is at "
-            f"most {upper}: a difference of {format_lower(-width_of(*ends))}"
+            f"{method} certifies that the optimum{scale} is at least {lower}, but {reference} that it is at "
+            f"most {upper}: a difference of {format_lower(-width_of(bounds.lower, known.upper))}"
         )
-    for reference, method in () if disjoint else pairs:  # values outside the bounds of the other method
-        slack, excess = rounding_slack(*reference.bounds, *method.value), method.value_above(reference)
-        if method.value_below(reference) > slack:
-            lower, value = format_ends(reference.bounds.lower, method.value.upper)
-            yield f"{method.name} returns a value{scale} of {value}, below the lower bound {lower} of {reference.name}"
+    for (reference, _, known), (method, value, bounds) in () if disjoint else pairs:  # values outside other bounds
+        slack, excess = rounding_slack(*known, *value), value.lower - bounds.gap - known.upper
+        if known.lower - value.upper > slack:
+            lower, reached = format_ends(known.lower, value.upper)
+            yield f"{method} returns a value{scale} of {reached}, below the lower bound {lower} of {reference}"
         elif excess > slack:
-            value, upper = format_ends(method.value.lower, reference.bounds.upper)
+            reached, upper = format_ends(value.lower, known.upper)
             yield (
-                f"{method.name} returns a value{scale} of {value}, above the upper bound {upper} of {reference.name} "
+                f"{method} returns a value{scale} of {reached}, above the upper bound {upper} of {reference} "
                 f"by {format_lower(excess)} more than its own gap"
             )
 

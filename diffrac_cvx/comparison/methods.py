@@ -41,19 +41,18 @@ class Method:
     run: Callable[[ComparisonTask], Result | Array]  # labels for a baseline
     parts: tuple[str, ...] = tuple(registry.PROBLEM_PARTS)  # that it supports, of a penalty and of a problem
     bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = registry.same_value  # implied bounds on (15)
-    needs_alpha: bool = False
     too_large: Callable[[int, int], str] = lambda _n, _d: ""  # from n and d to the reason to skip it by default
-    priority: int = 0  # default order: fast methods first
     through_cvxpy: bool = False
 
 
 def list_methods() -> dict[str, Method]:
-    """Return all methods by name: the fast solvers, each relaxation with each CVXPY solver, and the baselines."""
-    solvers = registry.cvxpy_solvers()
+    """Return all methods by name: the fast solvers, the baselines, and each relaxation with each CVXPY solver."""
+    solvers, sizes = registry.cvxpy_solvers(), ("d + 1", "n", "n + d")
+    relaxations = sorted(registry.RELAXATIONS, key=lambda name: sizes.index(registry.RELAXATIONS[name].rows))
     return {
         **{name: solver_method(name) for name in registry.fast_solvers()},
-        **{f"{name}/{by}": relaxation_method(name, by) for name in registry.RELAXATIONS for by in solvers},
         **{name: baseline_method(name) for name in registry.BASELINES},
+        **{f"{name}/{by}": relaxation_method(name, by) for name in relaxations for by in solvers},
     }
 
 
@@ -65,9 +64,7 @@ def solver_method(name: str, **options: Any) -> Method:
         limits = {**task.limits, **options}
         return record.run(task.X, task.nu, task.penalty, callback=task.callback, **task.given, **limits)
 
-    priority = list(registry.fast_solvers()).index(name)
-    parts = (*record.penalty, "constraints")
-    return Method("(15)", run, parts, too_large=lambda _n, _d: record.skip_reason, priority=priority)
+    return Method("(15)", run, (*record.penalty, "constraints"), too_large=lambda _n, _d: record.skip_reason)
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
@@ -82,10 +79,7 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
         return registry.SOLVERS[solver].too_large(record, n, d) or record.skipped_solvers.get(solver, "")
 
     parts = (*record.penalty, *({"constraints"} & set(record.takes)))
-    priority = len(registry.fast_solvers()) + ("d + 1", "n", "n + d").index(record.rows)
-    return Method(
-        record.equation, run, parts, record.bounds_15, "alpha" in record.takes, too_large, priority, through_cvxpy=True
-    )
+    return Method(record.equation, run, parts, record.bounds_15, too_large, through_cvxpy=True)
 
 
 def baseline_method(name: str) -> Method:
@@ -120,7 +114,7 @@ class MethodResult:
 
 
 def run_method(method: Method, task: ComparisonTask) -> MethodResult:
-    """Run one method; an error becomes the reason in its result."""
+    """Run one method; an error, or a result without a solution, becomes the reason in its result."""
     if method.through_cvxpy:
         installed_solvers()  # CVXPY is imported before the method is timed
     start = perf_counter()
@@ -136,21 +130,18 @@ def run_method(method: Method, task: ComparisonTask) -> MethodResult:
 
 
 def assess(method: Method, outcome: Result | Array, task: ComparisonTask) -> MethodResult:
-    """Return the result of a method with its labels and implied bounds; a result without a solution is a failure."""
-    if not isinstance(outcome, Result):
+    """Return the result of a method with its labels, their objective and implied bounds."""
+    result = bounds = value = None
+    if isinstance(outcome, Result):
+        if outcome.status is Status.FAILED:
+            return MethodResult(method.problem, reason=str(outcome.status))
+        result, bounds = outcome, method.bounds_15(outcome.bracket, task)
+        value = method.bounds_15(Bracket(result.value, result.value), task)
+        labels = as_labels(kmeans_centered(result.F, constraints=task.constraints), len(task.X), "its factor F")
+    else:
         labels = as_labels(outcome, len(task.X), "its return value")
-        return MethodResult(method.problem, labels=labels, objective=objective_of(labels, task))
-    if outcome.status is Status.FAILED:
-        return MethodResult(method.problem, reason=str(outcome.status))
-    labels = as_labels(kmeans_centered(outcome.F, constraints=task.constraints), len(task.X), "its factor F")
-    bounds = method.bounds_15(Bracket(outcome.lower, outcome.upper), task)
-    value = method.bounds_15(Bracket(outcome.value, outcome.value), task)
-    return MethodResult(method.problem, outcome, labels, bounds, value, objective_of(labels, task))
-
-
-def objective_of(labels: Array, task: ComparisonTask) -> float:
-    """Return the objective of labels, Eq. (9), with the best direction."""
-    return certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty, constraints=task.constraints).objective
+    objective = certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty, **task.given).objective
+    return MethodResult(method.problem, result, labels, bounds, value, objective)
 
 
 def summarize_error(error: Exception) -> str:

@@ -103,15 +103,12 @@ class Validation(TableReport):
         (recomputed at the returned point), "lower", "upper" (bounds of the result, or those of `certify_v` or
         `certify_y`), "reference_lower", "reference_upper" (bounds of the reference), "status", "seconds", and
         "violations", a tuple of sentences that is empty if the solver is right.
-    seeds : tuple of int
-        Seed of each instance.
+    instances : tuple of Instance
+        X, nu and the penalty of each instance, to solve it again.
     """
 
     rows: tuple[dict[str, Any], ...]
-    seeds: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    instances: tuple[Instance, ...]
 
     @property
     def passed(self) -> bool:
@@ -126,11 +123,6 @@ class Validation(TableReport):
             for i, row in enumerate(self.rows)
             for violation in row["violations"]
         )
-
-    def instance(self, i: int) -> Instance:
-        """Return X, nu and the penalty of instance i, to solve it again."""
-        row = self.rows[i]
-        return Design(row["n"], row["d"], row["nu"], row["penalty"], row["trait"]).instance(self.seeds[i])
 
     @property
     def table(self) -> Any:
@@ -150,7 +142,7 @@ class Validation(TableReport):
     def messages(self) -> list[str]:
         """Return the number of instances that passed, and the violations."""
         wrong = sum(bool(row["violations"]) for row in self.rows)
-        return [f"{len(self) - wrong} of {len(self)} instances passed", *self.violations]
+        return [f"{len(self.rows) - wrong} of {len(self.rows)} instances passed", *self.violations]
 
 
 def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float | None = None) -> Validation:
@@ -208,22 +200,18 @@ def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float 
     # An F with n rows could be confused with V if n = d or n = d + 1.
     designs = [design for design in all_designs() if design.n not in (design.d, design.d + 1)]
     order = np.random.default_rng(seed).permutation(len(designs))
-    rows, seeds = [], []
+    rows, instances = [], []
     for i in range(count):
         design, repetition = designs[order[i % len(designs)]], i // len(designs)
-        seeds.append(seed + repetition)
-        instance = design.instance(seeds[-1])
+        instance = design.instance(seed + repetition)
+        instances.append(instance)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
             reference = solve(v_space(*instance), "CLARABEL", tol=REFERENCE_TOL)
             found = run_solver(solver, instance, reference, promised)
-        ends = Bracket(reference.lower, reference.upper)
-        bounds = {
-            "reference_lower": formatted_lower(ends.lower, ends.gap),
-            "reference_upper": formatted_upper(ends.upper, ends.gap),
-        }
-        rows.append(dict.fromkeys(COLUMNS) | design._asdict() | found | bounds)
-    return Validation(tuple(rows), tuple(seeds))
+        known = bounds_in_row("reference_", reference.bracket)
+        rows.append(dict.fromkeys(COLUMNS) | design._asdict() | found | known)
+    return Validation(tuple(rows), tuple(instances))
 
 
 def default_tol(solver: Solver) -> float:
@@ -252,11 +240,15 @@ def run_solver(solver: Solver, instance: Instance, reference: Result, tol: float
     if not np.array_equal(X, instance.X):
         violations.append("the solver modifies X. Work on a copy.")
     row: dict[str, Any] = {"returned": answer.kind, "objective": answer.objective}
-    if answer.bounds is not None:
-        (lower, upper), width = answer.bounds, answer.bounds.gap
-        row |= {"lower": formatted_lower(lower, width), "upper": formatted_upper(upper, width)}
+    row |= {} if answer.bounds is None else bounds_in_row("", answer.bounds)
     status = answer.result.status.value if answer.result is not None else None
     return {**row, "status": status, "seconds": seconds, "violations": tuple(violations)}
+
+
+def bounds_in_row(prefix: str, bounds: Bracket) -> dict[str, Any]:
+    """Return the entries of bounds in a row."""
+    lower, upper = formatted_lower(bounds.lower, bounds.gap), formatted_upper(bounds.upper, bounds.gap)
+    return {f"{prefix}lower": lower, f"{prefix}upper": upper}
 
 
 class Answer(NamedTuple):
@@ -274,32 +266,30 @@ def read_answer(outcome: Any, instance: Instance) -> Answer:
     """Return the answer of a solver, with its objectives if it is feasible."""
     X, nu, penalty = instance
     n, d = X.shape
+    result, V, F = None, None, None
     if isinstance(outcome, Result):
-        V, F = outcome.V, outcome.F
-        problems = [*([] if V is None else problems_of_v(V, instance)), *problems_of_f(F, n)]
-        bounds = Bracket(outcome.lower, outcome.upper)
-        if problems:
-            return Answer("Result", tuple(problems), bounds=bounds, result=outcome)
-        labels = labels_objective(instance, F)
-        objective = labels if V is None else directions_objective(instance, V)
-        return Answer("Result", (), objective, labels, bounds, outcome)
-    point = as_real_matrix(outcome)
-    if point.shape in ((d, d), (d + 1, d + 1)):
-        problems = list(problems_of_v(point, instance))
-        if problems:
-            return Answer("V", tuple(problems))
-        return Answer("V", (), directions_objective(instance, point), bounds=certify_v(X, point, nu, penalty))
-    if point.ndim == 2 and len(point) == n:
-        problems = list(problems_of_f(point, n))
-        if problems:
-            return Answer("F", tuple(problems))
-        labels = labels_objective(instance, point)
-        bounds_of_f = None if penalty.has_l1 else certify_y(X, point, nu, penalty=penalty)
-        return Answer("F", (), labels, labels, bounds_of_f)
-    name = type(outcome).__name__
-    what = f"an array of shape {point.shape}" if point.size else f"an object of type {name}"
-    wanted = f"V with shape {(d, d)} or {(d + 1, d + 1)}, F with {n} rows, or a Result"
-    return Answer(name, (f"the solver returns {what}. Return {wanted}.",))
+        kind, result, V, F = "Result", outcome, outcome.V, outcome.F
+    else:
+        point = as_real_matrix(outcome)
+        if point.shape in ((d, d), (d + 1, d + 1)):
+            kind, V = "V", point
+        elif point.ndim == 2 and len(point) == n:
+            kind, F = "F", point
+        else:
+            name = type(outcome).__name__
+            what = f"an array of shape {point.shape}" if point.size else f"an object of type {name}"
+            wanted = f"V with shape {(d, d)} or {(d + 1, d + 1)}, F with {n} rows, or a Result"
+            return Answer(name, (f"the solver returns {what}. Return {wanted}.",))
+    problems = [*([] if V is None else problems_of_v(V, instance)), *([] if F is None else problems_of_f(F, n))]
+    bounds = None if result is None else result.bracket
+    if problems:
+        return Answer(kind, tuple(problems), bounds=bounds, result=result)
+    if V is not None and F is None:
+        bounds = certify_v(X, V, nu, penalty)
+    elif F is not None and V is None and result is None and not penalty.has_l1:
+        bounds = certify_y(X, F, nu, penalty=penalty)
+    labels = np.nan if F is None else labels_objective(instance, F)
+    return Answer(kind, (), labels if V is None else directions_objective(instance, V), labels, bounds, result)
 
 
 def as_real_matrix(outcome: Any) -> Array:

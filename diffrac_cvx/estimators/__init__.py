@@ -11,7 +11,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "classifier": ["DiffracClassifier"],
         "clustering": ["DiffracClustering"],
         "clustering_cv": ["DiffracClusteringCV"],
-        "multi_label": ["MultiLabelDiffrac"],
         "persistence": ["SavedModel", "load_model", "save_model"],
     },
 )

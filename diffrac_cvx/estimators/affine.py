@@ -92,11 +92,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @property
     def _penalty(self) -> Penalty:
-        """The penalty; the roots ``a`` and ``c``, if given, replace ``ridge`` and ``lam``."""
-        roots = {name: value for name, value in (("a", self.a), ("c", self.c)) if value is not None}
-        weights = {"ridge": self.ridge} if self.a is None else {}
-        weights |= {"lam": self.lam} if self.c is None else {}
-        return self._on_columns(Penalty(**roots, **weights))
+        """The penalty on the columns."""
+        return self._on_columns(Penalty(lam=self.lam, ridge=self.ridge))
 
     def _on_columns(self, weights: Penalty) -> Penalty:
         """Return a penalty of these weights with the groups and sign constraints of the columns."""
@@ -138,18 +135,17 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return ``X @ coef_ + intercept_``.
 
-        Shape (n,), positive for label 1 or the second class, or (n, K), largest at the cluster or class; with several
-        labels (n, n_labels), positive if the label is 1.
+        Shape (n,), positive for label 1 or the second class, or (n, K), largest at the cluster or class.
         """
         check_is_fitted(self)
         return self._decide(self._read_table(X, reset=False))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the labels of points, numbered as in ``labels_``, shape (n,) or (n, n_labels)."""
-        return self._label(self.decision_function(X))
+        """Return the labels of points, numbered as in ``labels_``, shape (n,)."""
+        return cluster_indices(self.decision_function(X))
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the projections onto the directions, shape (n, 1) or (n, n_labels)."""
+        """Return the projections onto the directions, shape (n, 1), or (n, K) for more than two clusters."""
         check_is_fitted(self)
         projected = table_times(self._read_table(X, reset=False), np.transpose(self.coef_))
         return projected[:, None] if projected.ndim == 1 else projected
@@ -158,17 +154,13 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return the fraction of the variance of the cluster indicators that the projections explain, in [0, 1].
 
         It needs no true labels, so ``GridSearchCV`` can use it; 0 if all points are in one cluster.  For two clusters
-        it is the squared correlation of labels and projections; with several labels it is the mean over the labels.
+        it is the squared correlation of labels and projections.
         """
         return explained_variance(self.transform(X), self.predict(X))
 
     def _decide(self, table: Any) -> Array:
         """Return the values of the affine functions at the rows of a checked table."""
         return np.asarray(table_times(table, np.transpose(self.coef_)) + self.intercept_)
-
-    def _label(self, values: Array) -> npt.NDArray[np.int64]:
-        """Return the labels for these values."""
-        return cluster_indices(values)
 
 
 def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:
@@ -201,9 +193,7 @@ def choose_seed(random_state: Any) -> int:
     generator = check_random_state(random_state)
     if isinstance(random_state, int | np.integer):
         return int(random_state)
-    if generator is check_random_state(None):
-        generator = copy.deepcopy(generator)
-    return int(generator.randint(2**31 - 1))
+    return int((copy.deepcopy(generator) if random_state is None else generator).randint(2**31 - 1))
 
 
 def require_flag(value: object, name: str) -> None:

@@ -1,16 +1,16 @@
 """Model selection without labels: a grid of lam, ridge, nu and n_clusters, half-samples, and criteria."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.estimators.affine import optimality_gap
-from diffrac_cvx.machine.deadlines import Timer, time_limited
-from diffrac_cvx.metrics import eigenvalue_ratio
+from diffrac_cvx.machine.deadlines import is_late, seconds_left
+from diffrac_cvx.metrics import adjusted_rand_score, eigenvalue_ratio
 from diffrac_cvx.points.checks import Array, all_positive_weights, centered_data
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import mean_of, renormalize_weights, scale_by_sqrt_weights
@@ -29,13 +29,11 @@ PartitionLabels = npt.NDArray[np.int64]
 POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
 MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
 SCORE_DECIMALS = 9  # scores that agree to these decimals are tied
-MAX_COUNT, N_HALVES = 8, 6  # largest number of clusters to choose from; half-samples to compare them
 N_INIT = 10  # of k-means, for more than two clusters
 REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
 SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
 MIN_STABILITY = 0.8  # minimum agreement of predicted labels, and minimum prediction strength
 SINGLE_COLUMN_FRACTION = 0.9  # of the separation: from here on a single column determines the clusters
-WEIGHT_NAMES = ("lam", "ridge", "nu")
 UNIT_PENALTY = Penalty(lam=1.0)
 
 
@@ -65,11 +63,6 @@ class AffinePartition:
     functions: AffineScores  # one for two clusters, otherwise K
     result: Result
 
-    @property
-    def v(self) -> Array:
-        """The directions, (d,) for two clusters, otherwise (K, d)."""
-        return self.functions.coef if self.n_clusters > 2 else self.functions.coef[0]
-
     def label(self, X: Array | Points) -> PartitionLabels:
         """Return clusters 0, 1, ... of points, (n,)."""
         values = self.functions.of(X)
@@ -86,12 +79,6 @@ class HeldOutResult(NamedTuple):
     test_labels: PartitionLabels  # of the held-out half
 
 
-def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float]) -> list[GridSetting]:
-    """Return the grid in solution order: large weights first, neighbours similar, for warm starts."""
-    down = (sorted(set(values), reverse=True) for values in (nus, ridges, lams))
-    return [GridSetting(lam, ridge, nu) for nu, ridge, lam in product(*down)]
-
-
 def default_setting(settings: Sequence[GridSetting]) -> GridSetting:
     """Return the setting nearest to the default weights: largest nu, smallest lam, ridge near 0.3."""
     return min(settings, key=lambda one: (-one.nu, one.lam, abs(one.ridge - REFERENCE_RIDGE)))
@@ -102,17 +89,13 @@ def is_wide_and_sparse(X: Any, setting: GridSetting) -> bool:
     return bool(X.shape[1] > X.shape[0] and setting.lam > 0.0)
 
 
-def solve_setting(
-    X: Any, setting: GridSetting, *, start: Result | None, tol: float, time_limit: float | None
-) -> Result:
+def solve_setting(X: Any, setting: GridSetting, start: Result | None, tol: float) -> Result:
     """Solve the relaxation, which is the same for every number of clusters."""
-    rtol = WIDE_TABLE_RTOL if is_wide_and_sparse(X, setting) else 0.0
-    return low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit, rtol=rtol)
+    limits: dict[str, Any] = {"tol": tol, "rtol": WIDE_TABLE_RTOL if is_wide_and_sparse(X, setting) else 0.0}
+    return low_rank(X, setting.nu, setting.penalty, start=start, time_limit=seconds_left(), **limits)
 
 
-def round_to_partition(
-    X: Any, setting: GridSetting, result: Result, n_clusters: int = 2, seed: int = 0
-) -> AffinePartition:
+def round_to_partition(X: Any, setting: GridSetting, result: Result, n_clusters: int, seed: int) -> AffinePartition:
     """Round a solution and fit affine functions to the labels, as `DiffracClustering` does."""
     weights = weights_of(setting.penalty, X.shape[1])
     if n_clusters > 2:
@@ -128,11 +111,10 @@ def round_to_partition(
 def follow_path(
     X: Points,
     settings: Sequence[GridSetting],
+    counts: Sequence[int],
     *,
     tol: float,
-    timer: Timer,
-    counts: Sequence[int] = (2,),
-    seed: int = 0,
+    seed: int,
 ) -> list[AffinePartition]:
     """Cluster all points at each setting and number of clusters, each setting warm-started from its predecessor.
 
@@ -141,14 +123,12 @@ def follow_path(
     found: list[AffinePartition] = []
     start = None
     for k, setting in enumerate(settings):
-        if found and timer.is_over:
+        if found and is_late():
             break
-        with time_limited(timer.deadline):
-            all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # a bad start for a few features
-            warm_start = None if all_used else start
-            result = solve_setting(X, setting, start=warm_start, tol=tol, time_limit=timer.time_left)
-            for count in counts if found or not timer.is_over else counts[:1]:
-                found.append(round_to_partition(X, setting, result, count, seed))
+        all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # a bad start for a few features
+        result = solve_setting(X, setting, None if all_used else start, tol)
+        for count in counts if found or not is_late() else counts[:1]:
+            found.append(round_to_partition(X, setting, result, count, seed))
         start = result if result.G is not None else start
     return found
 
@@ -205,8 +185,7 @@ def evaluate_half(
     partitions: Sequence[AffinePartition],
     *,
     tol: float,
-    timer: Timer,
-    seed: int = 0,
+    seed: int,
 ) -> list[HeldOutResult]:
     """Cluster a half-sample at each setting and predict the others; fewer results if the time is over."""
     (points, mean), held_out_weights = subset_of(X, half[0]), renormalize_weights(X.weights, half[1])
@@ -215,19 +194,18 @@ def evaluate_half(
     found: list[HeldOutResult] = []
     result = None
     for k, whole in enumerate(partitions):
-        if timer.is_over:
+        if is_late():
             break
         setting = whole.setting
-        with time_limited(timer.deadline):
-            if result is None or setting != partitions[k - 1].setting:
-                # the half-sample may select other features
-                warm_start = None if is_wide_and_sparse(points, setting) else whole.result
-                result = solve_setting(points, setting, start=warm_start, tol=tol, time_limit=timer.time_left)
-            partition = round_to_partition(points, setting, result, whole.n_clusters, seed)
+        if result is None or setting != partitions[k - 1].setting:
+            # the half-sample may select other features
+            warm_start = None if is_wide_and_sparse(points, setting) else whole.result
+            result = solve_setting(points, setting, warm_start, tol)
+        partition = round_to_partition(points, setting, result, whole.n_clusters, seed)
         predicted = partition.label(held_out)
         found.append(
             HeldOutResult(
-                float(pairwise_adjusted_rand(np.stack([predicted, whole.label(others)]), held_out_weights)[0, 1]),
+                agreement(predicted, whole.label(others)),
                 explained_variance(held_out @ partition.functions.coef.T, predicted, held_out_weights),
                 np.any(partition.functions.coef, axis=0),
                 partition.label(points),
@@ -237,27 +215,9 @@ def evaluate_half(
     return found
 
 
-def pairwise_adjusted_rand(labels: Array | PartitionLabels, weights: Array | None = None) -> Array:
-    r"""Return the adjusted Rand index of each pair of partitions, 0 if one of the pair is a single cluster.
-
-    It is the number of pairs of points that share a cluster in both, minus its mean under random labels of the same
-    sizes, divided by its value for equal partitions.  With sample weights, pairs are drawn in proportion to the
-    weights, with replacement, so that only their ratios matter.  Labels are (m, n); the result is (m, m), 1 for equal
-    partitions and about 0 for independent ones.
-    """
-    m, n = labels.shape
-    values = np.unique(labels)
-    inside = (labels[:, None, :] == values[:, None]).astype(float).reshape(m * len(values), n)
-    weighted, total = (inside, float(n)) if weights is None else (inside * weights, 1.0)
-    cells = (weighted @ inside.T).reshape(m, len(values), m, len(values))
-    sizes = weighted.sum(axis=1).reshape(m, len(values))
-    pairs: Callable[[Any], Any] = (lambda count: count * (count - 1.0) / 2.0) if weights is None else np.square
-    together, within = pairs(cells).sum(axis=(1, 3)), pairs(sizes).sum(axis=1)
-    expected = np.outer(within, within) / pairs(total)
-    denominator = (within[:, None] + within[None, :]) / 2 - expected
-    single = np.asarray((sizes > 0.0).sum(axis=1) <= 1)
-    usable = (denominator > 0.0) & ~single[:, None] & ~single[None, :]
-    return np.where(usable, (together - expected) / np.where(usable, denominator, 1.0), 0.0)
+def agreement(labels: PartitionLabels, other: PartitionLabels) -> float:
+    """Return the adjusted Rand index of two partitions, 0 if one of them is a single cluster."""
+    return adjusted_rand_score(labels, other) if np.ptp(labels) and np.ptp(other) else 0.0
 
 
 def prediction_strength(labels: PartitionLabels, predicted: PartitionLabels, n_clusters: int) -> float:
@@ -297,7 +257,7 @@ def tabulate(
     settings, results = [one.setting for one in partitions], [one.result for one in partitions]
     counts, labels = np.array([one.n_clusters for one in partitions]), np.stack([one.label(X) for one in partitions])
     several = (counts != 2).any()
-    weights = [{name: getattr(setting, name) for name in WEIGHT_NAMES} for setting in settings]
+    weights = [{name: getattr(setting, name) for name in ("lam", "ridge", "nu")} for setting in settings]
     gaps, diagnostics = [], []
     for one, clusters in zip(partitions, labels, strict=True):
         known: dict[str, Any] = {"nu": one.setting.nu, "penalty": one.setting.penalty}
@@ -305,14 +265,14 @@ def tabulate(
         found = find_diagnostics(X, clusters, one.result, n_clusters=max(one.n_clusters, 2), **known)
         diagnostics.append(tuple(diagnostic.code for diagnostic in found))
     usable, lower = np.array([not codes for codes in diagnostics]), np.array([result.lower for result in results])
-    coef = [one.v for one in partitions]
+    coef = [one.functions.coef if one.n_clusters > 2 else one.functions.coef[0] for one in partitions]
     ratios = [eigenvalue_ratio(scale_by_sqrt_weights(result.F, X.weights)) for result in results]
     table: dict[str, Any] = {
-        **{f"param_{name}": np.array([one[name] for one in weights]) for name in WEIGHT_NAMES},
+        **{f"param_{name}": np.array([one[name] for one in weights]) for name in ("lam", "ridge", "nu")},
         "param_n_clusters": counts,
         "params": [{**one, "n_clusters": int(k)} if several else one for one, k in zip(weights, counts, strict=True)],
         **summarize_halves(partitions, halves),
-        "consensus": mean_agreement(labels, usable, X.weights),
+        "consensus": np.array(mean_agreement(labels, usable)),
         "eigenvalue_ratio": -np.array(ratios),
         "label_gap": -np.array(gaps),
         "cost": lower + gaps,
@@ -367,7 +327,7 @@ def summarize_halves(
     partitions: Sequence[AffinePartition], halves: Sequence[Sequence[HeldOutResult]]
 ) -> dict[str, Array]:
     """Return the means over the half-samples of each setting, NaN if there are none."""
-    m, d = len(partitions), partitions[0].v.shape[-1]
+    m, d = len(partitions), partitions[0].functions.coef.shape[-1]
     means, strength = np.full((m, 2 + d), np.nan), np.full(m, np.nan)
     solved = [[half[j] for half in halves if j < len(half)] for j in range(m)]
     for j, found in enumerate(solved):
@@ -393,12 +353,13 @@ def summarize_halves(
     }
 
 
-def mean_agreement(labels: PartitionLabels, usable: npt.NDArray[np.bool_], point_weights: Array | None = None) -> Array:
-    """Return the mean adjusted Rand index of each partition with the other usable ones."""
-    weights = np.tile(usable if usable.any() else ~usable, (len(labels), 1)) * (1.0 - np.eye(len(labels)))
-    total = weights.sum(axis=1)
-    means = (pairwise_adjusted_rand(labels, point_weights) * weights).sum(axis=1) / np.maximum(total, 1.0)
-    return np.asarray(np.where(total > 0.0, means, 1.0))
+def mean_agreement(labels: PartitionLabels, usable: npt.NDArray[np.bool_]) -> list[float]:
+    """Return the mean adjusted Rand index of each partition with the other usable ones, 1 if there are none."""
+    indices = np.eye(len(labels))
+    for i, j in combinations(range(len(labels)), 2):
+        indices[i, j] = indices[j, i] = agreement(labels[i], labels[j])
+    others = np.tile(usable if usable.any() else ~usable, (len(labels), 1)) & ~np.eye(len(labels), dtype=bool)
+    return [float(row[mask].mean()) if mask.any() else 1.0 for row, mask in zip(indices, others, strict=True)]
 
 
 def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.NDArray[np.int64]:
@@ -407,13 +368,27 @@ def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.N
     return np.argsort(np.lexsort((*keys, ~usable))) + 1
 
 
-def choose_count(X: Points, setting: GridSetting, *, tol: float, timer: Timer, seed: int) -> int:
-    """Return the number of clusters, from 2 to 8, by the rule of `rank_by_n_clusters`."""
+def compare_settings(
+    X: Points,
+    settings: Sequence[GridSetting],
+    counts: Sequence[int],
+    *,
+    criterion: str,
+    n_resamples: int,
+    tol: float,
+    seed: int,
+    X_all: Array | None = None,
+) -> tuple[list[AffinePartition], dict[str, Any]]:
+    """Return the partition of each setting and number of clusters, and their table; fewer if the time is over.
+
+    The table has the labels of all points, given as an array, or else of those compared.
+    """
     rng = np.random.default_rng(seed)
-    points, _ = subsample_points(X, rng)
-    counts = tuple(range(2, min(MAX_COUNT, len(points) // 2) + 1))
-    options: dict[str, Any] = {"tol": tol, "timer": timer, "seed": seed}
-    found = follow_path(points, [setting], counts=counts, **options)
-    halves = [evaluate_half(points, half, found, **options) for half in draw_half_samples(len(points), N_HALVES, rng)]
-    table = tabulate(points, found, halves, "gain")
-    return int(table["param_n_clusters"][np.argmin(table["rank_score"])])
+    points, center = subsample_points(X, rng)
+    found, halves = follow_path(points, settings, counts, tol=tol, seed=seed), []
+    for half in draw_half_samples(len(points), n_resamples, rng):
+        halves.append(evaluate_half(points, half, found, tol=tol, seed=seed))
+    table = tabulate(points, found, halves, criterion)
+    if X_all is not None and len(points) < len(X_all):
+        table["labels"] = np.stack([partition.label(X_all - center) for partition in found])
+    return found, table

@@ -2,7 +2,7 @@
 
 import warnings
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
-from diffrac_cvx.rounding.many_clusters import ClusterIndices, classify_jointly, cluster_indices
+from diffrac_cvx.rounding.many_clusters import AffineScores, ClusterIndices, classify_jointly, cluster_indices
 from diffrac_cvx.rounding.two_clusters import labels_from_known
 
 UNLABELED = -1  # class index of unlabelled points
@@ -42,15 +42,6 @@ WEIGHT_FRACTIONS = (0.0, 0.95)  # candidates of "auto" for the weight fraction o
 CANDIDATE_RIDGES = (0.3, 0.003, 0.03, 1.0)  # the same; the first ones are the default without cross-validation
 MAX_FOLDS = 5  # of this cross-validation on the labelled points
 SELECTION_TIME_FRACTION = 0.5  # of the time limit, for the same
-
-
-class AffineFit(NamedTuple):
-    """Decision functions X @ coef' + intercept of the scaled points, the weighted points, and the result."""
-
-    coef: Array  # (d,), or (K, d) for more than two classes
-    intercept: Any
-    points: Any  # `Points`, which public functions accept too
-    result: Result
 
 
 class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
@@ -198,14 +189,14 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             left = seconds_left()
             with time_limited(deadline_after(None if left is None else SELECTION_TIME_FRACTION * left)):
                 self.ridge_, self.labeled_weight_ = settings[self._choose(data.X, seen, settings)]
-        found = self._find(data.X, seen)
-        self._store_bounds(found.result)
-        self._store_functions(found.coef, found.intercept, data)
+        functions, points, result = self._find(data.X, seen)
+        self._store_bounds(result)
+        self._store_functions(*functions, data)
         self.labels_ = np.where(classes == UNLABELED, cluster_indices(self._decide(given)), classes)
         self.transduction_ = self.classes_[self.labels_]
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
-        self.label_gap_ = optimality_gap(found.points, labels, found.result, len(self.classes_), **options)
+        self.label_gap_ = optimality_gap(points, labels, result, len(self.classes_), **options)
         return self
 
     def _settings(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
@@ -228,24 +219,23 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         """The penalty, with the current ridge."""
         return self._on_columns(Penalty(lam=self.lam, ridge=self.ridge_))
 
-    def _find(self, X: Points, classes: ClusterIndices) -> AffineFit:
-        """Return the fit to partially known classes."""
+    def _find(self, X: Points, classes: ClusterIndices) -> tuple[AffineScores, Any, Result]:
+        """Return the functions of partially known classes, one for two, the weighted `Points`, and their solution."""
         point_weights = reweight_known(X.weights, classes != UNLABELED, self.labeled_weight_)
-        mean = mean_of(X.array(), point_weights)
+        mean, weights = mean_of(X.array(), point_weights), weights_of(self._penalty, X.shape[1])
+        constraints = Constraints(groups=classes)
         if len(self.classes_) == 2:
             constraints = Constraints(labels=np.where(classes == UNLABELED, np.nan, 2.0 * classes - 1.0))
-        else:
-            constraints = Constraints(groups=classes)
         weighted = all_positive_weights(point_weights)
         points = weighted_points(centered_data(X.array(), weighted, means=X.means, warn=False), weighted, constraints)
         result = self._relax(points)
-        weights = weights_of(self._penalty, X.shape[1])
         if len(self.classes_) == 2:
             labels = labels_from_known(result.F, points.chunklets)
-            v = best_direction(points, labels - points.mean_of(labels), weights)
-            return AffineFit(v, float(points.mean_of(labels)) - float(v @ mean), points, result)
+            average = float(points.mean_of(labels))
+            v = best_direction(points, labels - average, weights)
+            return AffineScores(v, average - v @ mean), points, result
         scores = classify_jointly(points.array(), result, classes, weights=weights, sample_weight=point_weights)
-        return AffineFit(scores.coef, scores.intercept - scores.coef @ mean, points, result)
+        return AffineScores(scores.coef, scores.intercept - scores.coef @ mean), points, result
 
     def _choose(self, X: Points, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:
         """Return the index of the setting with the lowest cross-validation error; ties go to the first.
@@ -261,8 +251,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
                 if is_late():
                     return 0
                 hidden = folds == fold
-                found = self._find(X, np.where(hidden, UNLABELED, classes))
-                values, known = X.array()[hidden] @ found.coef.T + found.intercept, classes[hidden]
+                functions = self._find(X, np.where(hidden, UNLABELED, classes))[0]
+                values, known = functions.of(X.array()[hidden]), classes[hidden]
                 wrong = (values - 2.0 * known + 1.0) ** 2 if values.ndim == 1 else cluster_indices(values) != known
                 errors[i] += np.sum(wrong)
         return int(np.argmin(errors))

@@ -19,14 +19,14 @@ from diffrac_cvx.estimators.affine import (
     require_flag,
     require_one_direction,
 )
-from diffrac_cvx.estimators.choice import GridSetting, choose_count
+from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.linear_algebra import inverse_or_one, scale_by_sqrt_weights
+from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.points.streamed import is_chunked
@@ -47,7 +47,7 @@ MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
 STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 AUTO = "auto"
-MIN_AUTO_POINTS = 6  # of n_clusters="auto"
+MIN_AUTO_POINTS, MAX_AUTO_CLUSTERS, N_HALVES = 6, 8, 6  # of n_clusters="auto"
 AUTO_TIME_FRACTION = 0.7  # of the time limit
 KMEANS_N_INIT = 10  # for more than two clusters
 
@@ -73,8 +73,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     ----------
     nu : float
         Weight of the imbalance of the clusters, in [0, 1], by default 1.
-    a, c : float or (d,) array, optional
-        Square roots of ``ridge`` and ``lam``, as in the paper; if given, they replace these.
     lam : float or (d,) array
         Weight of the squared l1 norm, the paper's lambda: larger values select fewer features; 0 (default) disables
         selection.  On standardised real tables at most about half of the coefficients exceed a thousandth of the
@@ -180,8 +178,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self,
         *,
         nu: float = 1.0,
-        a: float | Array | None = None,
-        c: float | Array | None = None,
         lam: float | Array = 0.0,
         ridge: float | Array = 0.3,
         groups: GroupsLike | FeatureGroups | None = None,
@@ -198,7 +194,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         prove: bool = False,
         callback: Callable[[Progress], object] | None = None,
     ) -> None:
-        self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
+        self.nu, self.lam, self.ridge = nu, lam, ridge
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
         self.n_clusters, self.test_structure, self.prove = n_clusters, test_structure, prove
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
@@ -260,15 +256,21 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         else:
             K = positive_int(self.n_clusters, "n_clusters")
         self.n_clusters_ = K
-        require_applicable(chunklets, K)
+        if K != 2 and (chunklets.labeled >= 0 or np.any(chunklets.sign < 0.0)):
+            raise ParameterError(
+                f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters; use must_link and "
+                "groups"
+            )
         require_one_direction(self._penalty, K)
         if n < K:
             raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
         if self.prove and K != 2:
             raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
         weights = as_weights(sample_weight, n, min_positive=max(K, 2))
+        streamed = hasattr(table, "toarray") or (isinstance(table, np.memmap) and many_rows(*table.shape))
+        streamed = is_chunked(table) or (streamed and self.solver in ("low_rank", "fista"))
         plain = K == 2 and weights is None and not chunklets.max_size
-        given = table if plain and self._is_streamed(table) else table_array(table)
+        given = table if plain and streamed else table_array(table)
         problem: dict[str, Any] = {
             "sample_weight": None if weights is None else weights.of_all(), "constraints": constraints,
         }  # fmt: skip
@@ -282,8 +284,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         result = self._relax(data.X)
         self._store_bounds(result)
         self._store_functions(*self._find_functions(data.X, result, K), data)
-        if K > 2:
-            self.scaled_coef_ = scale_to_unit_scores(self.scaled_coef_, data.X)
+        if K > 2:  # centred, with scores of standard deviation 1
+            coef = self.scaled_coef_ - self.scaled_coef_.mean(axis=0)
+            scores = data.X.array() @ (coef * inverse_or_one(np.sqrt(data.X.mean_squares()))).T
+            deviations = np.sqrt(data.X.mean_of(scores**2))
+            self.scaled_coef_ = coef * inverse_or_one(deviations)[:, None]
         self.labels_ = constrained_labels(self._decide(table), chunklets, weights)
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
@@ -313,11 +318,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'; remove it")
         ridge: Any = penalty.ridge  # one for all columns, or one each
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
-        timer = Timer(None if left is None else AUTO_TIME_FRACTION * left)
-        X = self._scale(given, weights, warn=False).X
-        with warnings.catch_warnings():
+        limit = None if left is None else AUTO_TIME_FRACTION * left
+        X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)
+        options: dict[str, Any] = {"criterion": "gain", "n_resamples": N_HALVES, "seed": choose_seed(self.random_state)}
+        with warnings.catch_warnings(), time_limited(deadline_after(limit)):
             warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
-            return choose_count(X, setting, tol=self.tol, timer=timer, seed=choose_seed(self.random_state))
+            table = compare_settings(X, [setting], counts, tol=self.tol, **options)[1]
+        return int(table["param_n_clusters"][np.argmin(table["rank_score"])])
 
     def _search_optimal(
         self, given: Any, data: ScaledTable, weights: PointWeights | None, constraints: Constraints | None
@@ -398,18 +405,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             v, intercept = 0.0 - v, -intercept
         return v, intercept
 
-    def _is_streamed(self, X: Any) -> bool:
-        """Return whether a table is streamed."""
-        large = isinstance(X, np.memmap) and many_rows(*X.shape)
-        return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("low_rank", "fista"))
-
-
-def scale_to_unit_scores(coef: Array, X: Points) -> Array:
-    """Return coefficients (K, d) per standard deviation, centred and rescaled to scores of standard deviation 1."""
-    coef = coef - coef.mean(axis=0)
-    scores = scale_by_sqrt_weights(X.array() @ (coef * inverse_or_one(np.sqrt(X.mean_squares()))).T, X.weights)
-    return np.asarray(coef * inverse_or_one(np.sqrt(np.mean(scores**2, axis=0)))[:, None])
-
 
 def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) -> tuple[Array, float, float]:
     r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
@@ -431,15 +426,6 @@ def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) ->
         intercept = -threshold(projections, X.weights)
     product = float(X.mean_of(labels * projections))
     return v, intercept, 1.0 - (1.0 - nu) * mean**2 - product
-
-
-def require_applicable(chunklets: Chunklets, n_clusters: int) -> None:
-    """Raise if the constraints are not available for this number of clusters."""
-    if n_clusters != 2 and (chunklets.labeled >= 0 or np.any(chunklets.sign < 0.0)):
-        raise ParameterError(
-            f"n_clusters = {n_clusters}: cannot_link and labels of constraints are about two clusters; use must_link "
-            "and groups"
-        )
 
 
 def constrained_labels(values: Array, chunklets: Chunklets, weights: PointWeights | None) -> npt.NDArray[np.int64]:

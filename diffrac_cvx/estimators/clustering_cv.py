@@ -1,11 +1,11 @@
 """Estimator that chooses lam, ridge, nu and the number of clusters without labels."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.base import ClusterMixin
 
 from diffrac_cvx.errors import ParameterError
@@ -15,16 +15,11 @@ from diffrac_cvx.estimators.choice import (
     SELECTION_CRITERIA,
     UNIT_PENALTY,
     GridSetting,
+    compare_settings,
     default_setting,
-    draw_half_samples,
-    evaluate_half,
-    follow_path,
-    list_settings,
-    subsample_points,
-    tabulate,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
-from diffrac_cvx.machine.deadlines import Timer, time_limited
+from diffrac_cvx.machine.deadlines import Timer, deadline_after, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import as_weights, in_unit_interval, nonnegative, one_of, positive, positive_int
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
@@ -104,8 +99,6 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         If True, features are scaled to unit variance first.
     random_state : int, RandomState or None
         Seed of the half-samples.
-    n_jobs : int, optional
-        Number of processes for the half-samples, as in joblib: -1 for all cores.
 
     Attributes
     ----------
@@ -162,12 +155,11 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         time_limit: float | None = None,
         standardize: bool = True,
         random_state: Any = None,
-        n_jobs: int | None = None,
     ) -> None:
         self.lams, self.ridges, self.nus, self.criterion = lams, ridges, nus, criterion
         self.n_resamples, self.tol, self.max_iter, self.time_limit = n_resamples, tol, max_iter, time_limit
         self.n_clusters, self.standardize = n_clusters, standardize
-        self.random_state, self.n_jobs = random_state, n_jobs
+        self.random_state = random_state
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
     @one_thread()
@@ -206,21 +198,14 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         for count in counts:
             require_one_direction(columns, count)
         data = self._scale(given, as_weights(sample_weight, len(given)), warn=False)
-        seed = choose_seed(self.random_state)
-        rng = np.random.default_rng(seed)
-        points, center = subsample_points(data.X, rng)
-        search = timer if limit is None else Timer((1.0 - REFIT_TIME_FRACTION) * limit)
-        options: dict[str, Any] = {"tol": tol, "timer": search, "seed": seed}
-        settings = self._settings(data.X.shape, columns)
+        settings, seed = self._settings(data.X.shape, columns), choose_seed(self.random_state)
         self.n_settings_ = len(settings) * len(counts)
-        found = follow_path(points, settings, counts=counts, **options)
-        halves = draw_half_samples(len(points), positive_int(self.n_resamples, "n_resamples"), rng)
-        tasks = (delayed(evaluate_half)(points, half, found, **options) for half in halves)
-        with time_limited(search.deadline):
-            self.cv_results_ = table = tabulate(points, found, Parallel(n_jobs=self.n_jobs)(tasks), self.criterion)
-        if len(points) < len(given):
-            X_all = (given - data.mean) * data.inverse_scale - center
-            table["labels"] = np.stack([partition.label(X_all) for partition in found])
+        options: dict[str, Any] = {"criterion": self.criterion, "tol": tol, "seed": seed}
+        options["n_resamples"] = positive_int(self.n_resamples, "n_resamples")
+        options["X_all"] = (given - data.mean) * data.inverse_scale
+        with time_limited(deadline_after(None if limit is None else (1.0 - REFIT_TIME_FRACTION) * limit)):
+            found, self.cv_results_ = compare_settings(data.X, settings, counts, **options)
+        table = self.cv_results_
         i = self.best_index_ = int(np.argmin(table["rank_score"]))
         self.best_params_, self.best_score_ = dict(table["params"][i]), float(table["mean_score"][i])
         self.lam_, self.ridge_, self.nu_, _ = found[i].setting
@@ -254,6 +239,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             if values.size == 0:
                 raise ParameterError(f"{name} is empty; give at least one number")
             grid.append([check(value, name) for value in values])
-        settings = [setting._replace(columns=columns) for setting in list_settings(*grid)]
+        # In solution order: large weights first, neighbours similar, for warm starts.
+        down = [sorted(set(values), reverse=True) for values in grid]
+        settings = [GridSetting(lam, ridge, nu, columns) for nu, ridge, lam in product(*down[::-1])]
         default = default_setting(settings)
         return [default, *(setting for setting in settings if setting != default)]

@@ -23,12 +23,12 @@ from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table, clean_missing, 
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.points.checks import Array, as_table, one_of, require_finite
-from diffrac_cvx.points.reading import table_times
-from diffrac_cvx.points.streamed import is_chunked, known_shape
+from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.rounding.many_clusters import cluster_indices
 
 FILE_KIND = "diffrac-cvx score"
-FORMAT_VERSION = 2  # of the file: increased if older versions cannot read new files
+FORMAT_VERSION = 3  # of the file: increased if older versions cannot read new files
 BOUND_NAMES = ("lower_bound", "upper_bound", "label_gap", "n_excluded")
 READ_OPTIONS = tuple(one.name for one in fields(ReadOptions))  # the options that also apply to a new file
 OPTION_TYPES: dict[str, Any] = {  # in the file; otherwise text
@@ -47,12 +47,8 @@ class SavedModel:
     ----------
     model : str
         Class name of the estimator.
-    n_features_in : int
-        Number of features d.
     coef, intercept : (d,) array and float, or (K, d) array and (K,) array
         ``coef_`` and ``intercept_`` of the estimator, in the units of the features.
-    is_multilabel : bool
-        True if each point has several labels instead of one cluster.
     classes : (K,) array or None
         Class names, for a classifier.
     names : tuple of str or None
@@ -71,7 +67,6 @@ class SavedModel:
     model: str
     coef: Array
     intercept: Any
-    is_multilabel: bool = False
     classes: npt.NDArray[Any] | None = None
     names: tuple[str, ...] | None = None
     means: Array | None = None
@@ -81,59 +76,43 @@ class SavedModel:
     diagnostics: tuple[str, ...] = ()
 
     @property
-    def n_features_in(self) -> int:
-        """Number of features."""
-        return int(self.coef.shape[-1])
-
-    @property
     def n_clusters(self) -> int:
-        """Number of clusters or classes, or of labels if each point has several."""
+        """Number of clusters or classes."""
         return 2 if self.coef.ndim == 1 else len(self.coef)
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:
+    def decision_function(self, X: Any) -> Array:
         """Return the values of the decision functions, shape (n,) or (n, K), as the estimator does.
 
         Parameters
         ----------
-        X : (n, d) array, data frame, sparse matrix, memory map or dask array
-            Points, in the units of the training data.
+        X : (n, d) array, data frame, sparse matrix or dask array
+            Points, in the units of the training data; they are converted to one array, which has to fit in memory.
 
         Raises
         ------
         DataError
             If X is not a finite table with d columns, or a data frame lacks a column.
         """
-        return np.asarray(table_times(self._read(X), np.transpose(self.coef)) + self.intercept)
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return clusters, labels (n, K) or classes, as the estimator does.
-
-        Parameters and errors are those of `decision_function`.
-        """
-        values = self.decision_function(X)
-        indices = (values > 0.0).astype(np.int64) if self.is_multilabel else cluster_indices(values)
-        return indices if self.classes is None else self.classes[indices]
-
-    def _read(self, X: Any) -> Any:
-        """Return X as the estimator reads it: an array, a sparse matrix, or a streamed table."""
         if self.names is not None and hasattr(X, "columns"):
             absent = [name for name in self.names if name not in X.columns]
             if absent:
                 raise DataError(f"X has no column {', '.join(map(repr, absent))}; pass all features of the model")
             X = X[list(self.names)]
-        if is_chunked(X) or isinstance(X, np.memmap):
-            X = known_shape(X)
-        elif hasattr(X, "toarray"):
-            X = X.tocsr().astype(np.float64)
-            require_finite(X.data, "X")
-        else:
-            X = as_table(X).astype(np.float64, copy=False)
-            require_finite(X, "X")
-        if X.shape[1] != self.n_features_in:
-            raise DataError(
-                f"X has {X.shape[1]} features, but the model has {self.n_features_in}; pass the features of the model"
-            )
-        return X
+        in_parts = is_chunked(X) or hasattr(X, "toarray")
+        table = table_array(X) if in_parts else as_table(X).astype(np.float64, copy=False)
+        require_finite(table, "X")
+        n, d = table.shape[1], self.coef.shape[-1]
+        if n != d:
+            raise DataError(f"X has {n} features, but the model has {d}; pass the features of the model")
+        return np.asarray(table @ np.transpose(self.coef) + self.intercept)
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return clusters or classes, as the estimator does.
+
+        Parameters and errors are those of `decision_function`.
+        """
+        indices = cluster_indices(self.decision_function(X))
+        return indices if self.classes is None else self.classes[indices]
 
 
 def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> None:
@@ -144,7 +123,7 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
 
     Parameters
     ----------
-    model : DiffracClustering, DiffracClusteringCV, DiffracClassifier or MultiLabelDiffrac
+    model : DiffracClustering, DiffracClusteringCV or DiffracClassifier
         Fitted estimator.
     path : str or Path
         File, written atomically.
@@ -161,7 +140,6 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         If the file cannot be written.
     """
     from diffrac_cvx.estimators.affine import AffineClusterer
-    from diffrac_cvx.estimators.multi_label import MultiLabelDiffrac
 
     if not isinstance(model, AffineClusterer):
         more = "; save its last step, a model of the transformed table" if hasattr(model, "steps") else ""
@@ -181,17 +159,15 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         "form": FORMAT_VERSION,
         "version": metadata.version("diffrac-cvx"),
         "model": type(model).__name__,
-        "n_clusters": 2 if np.ndim(model.coef_) == 1 else len(model.coef_),
-        "several": isinstance(model, MultiLabelDiffrac),
-        "classes": getattr(model, "classes_", None),
-        "features": None if names is None else list(map(str, names)),
-        "coefficients": model.coef_,
+        "coef": model.coef_,
         "intercept": model.intercept_,
-        "proved": {key: float(value) for key, value in bounds.items() if value is not None and np.isfinite(value)},
-        "diagnostics": list(map(str, getattr(model, "diagnostics_", ()))),
+        "classes": getattr(model, "classes_", None),
+        "names": None if names is None else list(map(str, names)),
         "means": means,
         "categories": {} if table is None else table.categories,
-        "how": {} if table is None else table.options,
+        "options": {} if table is None else table.options,
+        "bounds": {key: float(value) for key, value in bounds.items() if value is not None and np.isfinite(value)},
+        "diagnostics": list(map(str, getattr(model, "diagnostics_", ()))),
     }
     lines = (
         f"{json.dumps(key)}: {json.dumps(value, default=lambda array: array.tolist(), allow_nan=False)}"
@@ -236,35 +212,30 @@ def load_model(path: str | Path) -> SavedModel:
 
 def parse_model(content: Mapping[str, Any]) -> SavedModel:
     """Return the model of a file; raise if an entry is missing or has a wrong type or size."""
-    coef = finite_array(content, "coefficients")
+    found: dict[str, Any] = {one.name: content[one.name] for one in fields(SavedModel)}
+    coef = found["coef"] = finite_array(content, "coef")
     if coef.ndim not in (1, 2) or not coef.size:
-        raise ValueError(f"'coefficients' has shape {coef.shape}")
-    intercept = finite_array(content, "intercept", coef.shape[:-1])
-    classes = None if content["classes"] is None else np.array(content["classes"])
-    if classes is not None and classes.shape != (2 if coef.ndim == 1 else len(coef),):
-        raise ValueError("'classes' does not name each class")
-    names = None if content["features"] is None else texts_of(content, "features")
-    if names is not None and len(names) != coef.shape[-1]:
-        raise ValueError(f"'features' has {len(names)} names for {coef.shape[-1]} coefficients")
-    categories = {name: texts_of(content["categories"], name) for name in content["categories"]}
-    if any(len({*names}) < max(len(names), 2) for names in categories.values()):
+        raise ValueError(f"'coef' has shape {coef.shape}")
+    found["intercept"] = finite_array(content, "intercept", coef.shape[:-1])[()]
+    if found["classes"] is not None:
+        found["classes"] = np.array(content["classes"])
+        if found["classes"].shape != (2 if coef.ndim == 1 else len(coef),):
+            raise ValueError("'classes' does not name each class")
+    if found["names"] is not None:
+        found["names"] = texts_of(content, "names")
+        if len(found["names"]) != coef.shape[-1]:
+            raise ValueError(f"'names' has {len(found['names'])} names for {coef.shape[-1]} coefficients")
+    if found["means"] is not None:
+        found["means"] = finite_array(content, "means", coef.shape[-1:])
+    found["categories"] = {name: texts_of(content["categories"], name) for name in content["categories"]}
+    if any(len({*names}) < max(len(names), 2) for names in found["categories"].values()):
         raise ValueError("'categories' has fewer than two categories of a column, or one twice")
-    options = content["how"]
+    options = content["options"]
     if any(not isinstance(options[key], OPTION_TYPES.get(key, str)) for key in READ_OPTIONS if key in options):
-        raise ValueError("'how' has an invalid option")
-    return SavedModel(
-        content["model"],
-        coef,
-        intercept if intercept.ndim else float(intercept),
-        content["several"] is True,
-        classes,
-        names,
-        None if content["means"] is None else finite_array(content, "means", coef.shape[-1:]),
-        categories,
-        options,
-        {key: float(finite_array(content["proved"], key, ())) for key in BOUND_NAMES if key in content["proved"]},
-        texts_of(content, "diagnostics"),
-    )
+        raise ValueError("'options' has an invalid option")
+    found["bounds"] = {key: float(finite_array(content["bounds"], key, ())) for key in content["bounds"]}
+    found["diagnostics"] = texts_of(content, "diagnostics")
+    return SavedModel(**found)
 
 
 def finite_array(content: Mapping[str, Any], name: str, shape: tuple[int, ...] | None = None) -> Array:
@@ -286,22 +257,8 @@ def texts_of(content: Mapping[str, Any], name: str) -> tuple[str, ...]:
 def read_table_for(model: SavedModel, source: str | Path, *, missing: str | None = None, **reading: Any) -> Table:
     """Read the features of a saved model from a new table, with at least one row.
 
-    Parameters
-    ----------
-    model : SavedModel
-        Model with feature names.
-    source : str or Path
-        File, as for `read_table`.
-    missing : {"error", "drop", "mean"}, optional
-        Treatment of missing values and unknown categories: raise an error, drop the rows, or use the training mean of
-        the feature; by default as for the training table.
-    **reading
-        The parameters of `read_table` for reading a file; None means as for the training table.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If the file cannot be read, or if a column is missing or of another type than in the training table.
+    ``missing`` also applies to unknown categories, "mean" replaces by the training mean; None, here and in ``reading``,
+    the options of `read_table` for a file, means as for the training table.
     """
     if model.names is None:
         raise DataError(

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -42,16 +42,12 @@ class StoppedError(Exception):
 class OutOfTimeError(Exception):
     """The call exceeded its time limit."""
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"stopped after {seconds:g} s")
-
 
 class WorkerDiedError(Exception):
     """The process died during a call, for example out of memory."""
 
     def __init__(self, exit_code: int) -> None:
-        self.exit_code = exit_code  # negative if a signal ended it,
-        self.signal = ""  # with this name
+        self.signal = ""  # name of the signal that ended it, whose number the exit code then is, negated
         with contextlib.suppress(ValueError):
             self.signal = signal.Signals(-exit_code).name
         super().__init__(f"the process died: {self.signal or f'exit code {exit_code}'}")
@@ -119,7 +115,7 @@ class Worker:
                     if now > kill_time:
                         raise StoppedError
                     if seconds is not None and now > self.started + seconds:
-                        raise OutOfTimeError(seconds)
+                        raise OutOfTimeError(f"stopped after {seconds:g} s")
                     if kill_time == np.inf and stopped():
                         kill_time = now + STOP_SECONDS
                 value, error, self.peak = answer.result()
@@ -156,7 +152,10 @@ class Worker:
 
 
 def main() -> None:
-    """Run as a worker process; the optional command-line argument is the address space limit in bytes."""
+    """Run as a worker process; the optional command-line argument is the address space limit in bytes.
+
+    For each pickled call it writes the memory before it, then its value, its exception and the growth of memory.
+    """
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -166,6 +165,11 @@ def main() -> None:
         finally:
             os._exit(0)  # the caller has ended, perhaps in the middle of a message; no one reads the result
 
+    def send(message: float | bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the caller has ended
+            pickle.dump(message, sink)
+            sink.flush()
+
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output printed by solvers must not mix with the messages
     if sys.argv[1:]:
@@ -174,31 +178,19 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.RLIM_INFINITY))
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        perform(calls.get(), sink)
-
-
-def perform(content: bytes, sink: IO[bytes]) -> None:
-    """Perform a pickled call: write the memory before it, then its value, its exception and the growth of memory."""
-    value = error = None
-    try:
+        value = error = arguments = answer = None  # frees the memory of the last call
         try:
-            function, arguments = pickle.loads(content)
-        finally:
-            memory_before, child_memory["largest"] = reset_peak_memory(), 0.0
-            send(memory_before, sink)
-        value = function(*arguments)
-    except Exception as failure:  # the caller raises any exception
-        error = failure
-    peak = resident_memory("VmHWM") - memory_before + child_memory["largest"]
-    try:
-        answer = pickle.dumps((value, error, peak))
-    except Exception as failure:  # pickle raises various exceptions
-        answer = pickle.dumps((None, TypeError(f"the result cannot be sent to another process: {failure}"), peak))
-    send(answer, sink)
-
-
-def send(message: float | bytes, sink: IO[bytes]) -> None:
-    """Write a message, unless the caller has ended."""
-    with contextlib.suppress(BrokenPipeError):
-        pickle.dump(message, sink)
-        sink.flush()
+            try:
+                function, arguments = pickle.loads(calls.get())
+            finally:
+                memory_before, child_memory["largest"] = reset_peak_memory(), 0.0
+                send(memory_before)
+            value = function(*arguments)
+        except Exception as failure:  # the caller raises any exception
+            error = failure
+        peak = resident_memory("VmHWM") - memory_before + child_memory["largest"]
+        try:
+            answer = pickle.dumps((value, error, peak))
+        except Exception as failure:  # pickle raises various exceptions
+            answer = pickle.dumps((None, TypeError(f"the result cannot be sent to another process: {failure}"), peak))
+        send(answer)

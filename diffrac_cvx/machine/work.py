@@ -9,20 +9,14 @@ import threading
 CALL_OPERATIONS = 1.2e6  # operations of a product in the time of a call from Python
 
 
-class WorkCounter(threading.local):
-    """Operations counted so far in this thread."""
-
-    operations = 0.0
-
-
-counter = WorkCounter()
+counter = threading.local()
 
 
 def count_work(operations: float) -> None:
     """Count a call with this number of operations."""
-    counter.operations += operations + CALL_OPERATIONS
+    counter.operations = work_done() + operations + CALL_OPERATIONS
 
 
 def work_done() -> float:
     """Return the number of operations counted so far in this thread."""
-    return counter.operations
+    return float(getattr(counter, "operations", 0.0))

@@ -30,8 +30,8 @@ class PathDisplay(canvas.Display):
     Parameters
     ----------
     path : RegularizationPath
-        Result of `nu_path` or `lambda_path`.  If it has standard deviations of the features, coefficients are drawn per
-        standard deviation, and so are comparable.
+        Result of `nu_path` or `lambda_path`.  Coefficients are drawn per standard deviation of the features, and so are
+        comparable.
     feature_names : (d,) array of str, optional
         By default x0, x1, ...
 
@@ -86,11 +86,9 @@ class PathDisplay(canvas.Display):
         if "error" in asked and self.path.error is None:
             raise ParameterError("the path has no error. Pass y to nu_path or lambda_path")
         if "groups" in asked and self.path.groups.are_single:
-            raise ParameterError(
-                "the path has no groups. Pass groups to lambda_path, or a penalty with groups to nu_path"
-            )
+            raise ParameterError("the path has no groups. Pass a penalty with groups to nu_path or lambda_path")
         self.lines_, self.texts_, self.fill_ = {}, [], None
-        labels = PANEL_LABELS | ({"coefficients": canvas.PER_DEVIATION} if self.path.deviations is not None else {})
+        labels = PANEL_LABELS | {"coefficients": canvas.PER_DEVIATION}
         size = canvas.WIDTH, 1.2 + 1.9 * len(asked)
         for name, axes in zip(asked, self._open(ax, len(asked), size=size), strict=True):
             axes.set_ylabel(labels[name])
@@ -106,8 +104,7 @@ class PathDisplay(canvas.Display):
         return self
 
     def _coefficients(self, ax: canvas.Axes, name: str, labeled: int, kwargs: dict[str, Any]) -> None:
-        deviations = 1.0 if self.path.deviations is None else self.path.deviations
-        V, at, titles = self.path.directions * deviations, self.path.parameter, self.feature_names
+        V, at, titles = self.path.directions * self.path.deviations, self.path.parameter, self.feature_names
         if name == "groups":
             groups = self.path.groups
             V, sizes = self.path.group_norms, zip(groups.names, groups.sizes, strict=True)

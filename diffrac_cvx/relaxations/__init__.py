@@ -2,7 +2,7 @@
 
 from diffrac_cvx.relaxations.direction_space import lifted, v_space, v_space_normalized
 from diffrac_cvx.relaxations.label_space import constrained_alpha, correlation, multiclass, penalized_nu
-from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution
 
 __all__ = [
     "Relaxation",
@@ -11,11 +11,8 @@ __all__ = [
     "constrained_alpha",
     "correlation",
     "lifted",
-    "matrix_of",
     "multiclass",
-    "parameter",
     "penalized_nu",
     "v_space",
     "v_space_normalized",
-    "value_of",
 ]

@@ -230,27 +230,6 @@ def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
     return stacked[:, :d], stacked[:, d]
 
 
-def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Array]:
-    """Return directions (k, d) and offsets (k,) with scores_ij = (x_i'v_j + b_j) / sqrt(x_i'Vx_i).
-
-    They exist for all linear functions of the rows of F, which are the normalised rows of X V^(1/2) up to a rotation.
-    """
-    if result.G is None:  # the solver failed
-        return np.zeros((scores.shape[1], X.shape[1])), np.zeros(scores.shape[1])
-    G = result.G  # sparse if V has components; up to d columns
-    points = X if G.shape[0] == X.shape[1] else np.column_stack([X, np.ones(len(X))])
-    projected = np.asarray(points @ G)
-    q = np.sum(projected**2, axis=1)
-    nonzero = q > ORIGIN_RTOL * q.mean()
-    rows, wanted = projected[nonzero] / np.sqrt(q[nonzero, None]), scores[nonzero]
-    if min(rows.shape) > DIRECT_SOLVE_SIZE:  # the scores lie in a few leading directions: few iterations suffice
-        coefficients = np.column_stack([lsqr(rows, score, atol=EPS, btol=EPS)[0] for score in wanted.T])
-    else:
-        coefficients = np.linalg.lstsq(rows, wanted)[0]
-    W = np.asarray(G @ coefficients).T
-    return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
-
-
 def threshold(values: Array, sample_weight: Array | None = None) -> float:
     """Return the midpoint between the two clusters of numbers, or the largest number if all are equal."""
     labels = kmeans_1d(values, sample_weight)

@@ -19,15 +19,21 @@ found
 # each rounding if labels are given, time and iterations. ``time_limit`` is for all methods together.
 #
 # ``found.table`` is a data frame with these columns, ``found.results`` holds the solutions by name, ``found.labels`` the labels,
-# ``found.agreement`` their squared correlations, and ``found.notes`` why methods were not run.
+# and ``found.notes`` why methods were not run.
 
 print(found.table[["problem", "gap", "iterations"]].head(3))
-print(found.agreement[0].round(2))
+labels = found.labels
+print(
+    {
+        name: round(1 - dc.metrics.clustering_error(labels["low_rank"], y), 2)
+        for name, y in labels.items()
+    }
+)
 
 # %%
 # Penalties and sizes
 # -------------------
-# The methods are sorted by run time. By default `compare` skips methods that do not accept the
+# The fast solvers and the baselines run first. By default `compare` skips methods that do not accept the
 # penalty, whose cone is large, or that need all of their iterations on most tables (``"fista published"``); the last notes list
 # them. ``methods=[...]`` selects any of them by name.
 

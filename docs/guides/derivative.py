@@ -69,7 +69,7 @@ while len(found) < 5:
 # %%
 # `paths.lambda_path` solves at every point of its grid. It lies between the lines and the chords of the five solutions.
 
-path = dc.paths.lambda_path(X, grid[::25], ridge=0.1, tol=1e-6)
+path = dc.paths.lambda_path(X, grid[::25], dc.Penalty(lam=1.0, ridge=0.1), tol=1e-6)
 above, below = bracket_path()
 print(
     f"from {len(found)} solutions the path is bracketed to {dc.format_upper((above - below).max())}"

@@ -2,7 +2,7 @@ r"""
 scikit-learn estimators
 =======================
 
-`DiffracClustering` and `MultiLabelDiffrac` follow scikit-learn's conventions: pipelines, grid searches, data frames,
+`DiffracClustering`, `DiffracClusteringCV` and `DiffracClassifier` follow scikit-learn's conventions: pipelines, grid searches, data frames,
 sparse input, ``set_output``. They need the extra ``app`` (``pip install 'diffrac-cvx[app]'``).
 """
 
@@ -20,7 +20,7 @@ print(f"labels: no labelling has a cost lower by more than {dc.format_upper(mode
 print(f"features with a nonzero coefficient: {model.support_}")
 
 # %%
-# ``fit_predict(X)`` fits and returns ``labels_``, in both estimators. ``callback=print`` prints the
+# ``fit_predict(X)`` fits and returns ``labels_``. ``callback=print`` prints the
 # bounds so far, which is useful for long fits; ``time_limit`` ends a fit with the best result so far.
 #
 # Columns are scaled to unit variance first, since the penalty depends on their units; ``standardize=False`` disables this.
@@ -74,6 +74,6 @@ assert np.array_equal(merged.predict(grades), full.labels_)
 #
 # ``score`` is the squared correlation of predicted labels and projections on the points given. On held-out points it needs
 # no true labels, so that ``GridSearchCV`` works without changes; :doc:`choosing` has a better rule. :doc:`saving` has pipelines,
-# :doc:`/auto/tutorial/many_labels` the problem of `MultiLabelDiffrac`.
+# :doc:`/auto/tutorial/many_labels` several labels at once.
 
 plt.show()

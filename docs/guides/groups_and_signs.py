@@ -64,12 +64,11 @@ print("groups in use:", model.groups_used_)
 #
 # Along a path
 # ------------
-# `lambda_path` takes groups or signs too. The plot has a line for each group, its norm :math:`\|v_g\|_2`: the planted group
-# remains.
+# `lambda_path` takes a penalty with groups or signs too, and multiplies its ``lam`` by lambda. The plot has a line for each
+# group, its norm :math:`\|v_g\|_2`: the planted group remains.
 
-path = dc.paths.lambda_path(
-    X, np.geomspace(0.02, 1.0, 10), ridge=0.3, groups=groups, group_weights="size", tol=1e-3
-)
+unit = dc.Penalty(lam=[len(columns) for columns in groups.values()], ridge=0.3, groups=groups)
+path = dc.paths.lambda_path(X, np.geomspace(0.02, 1.0, 10), unit, tol=1e-3)
 PathDisplay(path).plot(labeled=3)
 
 # %%
@@ -143,6 +142,6 @@ for title, table, signs in (
 # Where to specify them
 # ---------------------
 # In `Penalty`, which all solvers, relaxations, certificates and `compare` accept; `DiffracClustering`, `DiffracClusteringCV`,
-# `DiffracClassifier` and, groups only, `MultiLabelDiffrac`; `lambda_path`; the program's ``--feature-groups`` and
+# `DiffracClassifier`; `lambda_path`; the program's ``--feature-groups`` and
 # ``--nonnegative``. The relaxations in the labels alone do not support them: they raise an error, and `compare` skips them with a note.
 # `structure_test` permutes the columns of a group together, so that its null data keep the dependence inside a group.

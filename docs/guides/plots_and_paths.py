@@ -39,8 +39,7 @@ DirectionDisplay.from_result(result, planted.X).plot(right)
 # -----
 # `paths.nu_path` and `paths.lambda_path` solve along a grid, with warm starts and certified bounds for each solution;
 # λ decreases, because the components of a sparse problem then merge. They return a
-# `paths.RegularizationPath` of arrays, with the parameter in increasing order. ``time_limit`` is for the whole path, and
-# ``on_parameter`` is called after each solution.
+# `paths.RegularizationPath` of arrays, with the parameter in increasing order. ``time_limit`` is for the whole path.
 
 path = dc.paths.nu_path(planted.X, np.logspace(-2, 0, 15), y=planted.y)
 print(f"largest gap {dc.format_upper(path.gap.max())}, {path.seconds.sum():.2f} seconds in all")

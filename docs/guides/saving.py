@@ -53,8 +53,8 @@ print("".join((folder / "clusters.csv").read_text().splitlines(keepends=True)[:4
 # The model is readable JSON with names and numbers. Unlike a pickle, it executes no code when it is loaded.
 
 content = json.loads((folder / "model.json").read_text())
-print({key: content[key] for key in ("form", "version", "n_clusters")})
-for name, coefficient in zip(content["features"][:3], content["coefficients"][:3], strict=True):
+print({key: content[key] for key in ("form", "version", "model")})
+for name, coefficient in zip(content["names"][:3], content["coef"][:3], strict=True):
     print(f"{name:20} {coefficient:+.4f}")
 
 # %%
@@ -72,7 +72,7 @@ print(saved.model, saved.n_clusters, saved.predict(new)[:10])
 print(dc.metrics.contingency_matrix(wine.target[1::2], saved.predict(new)).counts)
 
 # %%
-# All estimators of this package can be saved, including those with several labels and those with classes. If the table was read by
+# All estimators of this package can be saved, including those with classes. If the table was read by
 # `datasets.read_table`, pass it as ``table=``: then ``diffrac-cvx predict`` can read similar files, categories included.
 #
 # **The bounds are about the first table.** They bound the cost of the split of *its* points and do not apply to new points, which are

@@ -60,7 +60,7 @@ assert wrong
 assert 1.0 not in wrong
 
 # %%
-# ``found.instance(i)`` returns X, nu and the penalty of instance i, to debug the solver there.
+# ``found.instances`` has X, nu and the penalty of each instance, to debug the solver there.
 #
 # A solver with bounds
 # --------------------

@@ -94,9 +94,9 @@ def test_missing_values_and_new_categories_take_the_means_of_the_first_table_or_
     assert status < 2
     assert " by the training mean" in printed
     content = json.loads(model.read_text())
-    row = dict(zip(content["features"], content["means"], strict=True))
+    row = dict(zip(content["names"], content["means"], strict=True))
     row |= {"income": 0.0, "sex=m": 1.0}  # the first row, whose age and city are missing
-    value = sum(c * row[name] for name, c in zip(content["features"], content["coefficients"], strict=True))
+    value = sum(c * row[name] for name, c in zip(content["names"], content["coef"], strict=True))
     assert float(columns(out)["decision"][0]) == pytest.approx(value + content["intercept"])
     command("predict", model, table, "--missing", "drop", "--out", out)
     assert columns(out)["row"][0] == "1"

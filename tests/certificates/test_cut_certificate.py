@@ -132,7 +132,7 @@ def exact_matrix(problem, table, weights, ridge, mu, cliques):
 
 def instance(kind):
     rng = np.random.default_rng(5)
-    n, d = (300, 2) if kind == "many" else (8, 3)
+    n, d = (120, 2) if kind == "many" else (8, 3)
     X, weights = rng.standard_normal((n, d)), rng.random(n) + 0.1
     if kind == "far from zero":
         X += 1e6

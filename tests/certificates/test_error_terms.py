@@ -4,10 +4,12 @@ For a new term, add a row to `error_terms.csv`: its place, its text, what stands
 function of this file, or a test that states it, by file and name.  It holds for the code and fails without the term.
 """
 
+import ast
 import csv
 import importlib.util
 import inspect
 import pkgutil
+import re
 import textwrap
 from functools import cache, partial
 from itertools import product
@@ -17,9 +19,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
-from instances import centered_normal, coarsen
+from instances import centered_normal, coarsen, pairs_of, remainder_of
 from posed import direction_problem
-from proof_instances import pairs_of, remainder_of
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof
@@ -41,12 +42,16 @@ def claim_the_radius():
     return proof.lifted_cholesky(*S)[0] is None
 
 
-def claim_the_factorization():
-    """Singular matrices that rounding lets a factorisation pass."""
+def claim_singular_matrices():
+    """Singular matrices that rounding lets a factorisation pass, of the whole or of weak rows."""
+    every = np.ones(5, dtype=bool)
     for seed in range(120):
         B = np.random.default_rng(seed).standard_normal((5, 3))
         S = (B @ B.T + (B @ B.T).T) / 2
-        if proof.lifted_cholesky(S, 0.0)[0] is not None:
+        E = scipy.sparse.csr_array(S - np.diag(np.diag(S)))
+        if proof.lifted_cholesky(B @ B.T, 0.0)[0] is not None:
+            return False
+        if proof.is_sum_positive(np.diag(S), E, np.zeros((5, 0)), every):
             return False
     return True
 
@@ -60,10 +65,13 @@ def claim_relative_error(monkeypatch):
     return proof.relative_error(problem, u, 0.25) >= sum_error(72) + 2.0 * moved + moved**2
 
 
-def elimination_holds(monkeypatch, solved=1.0, unit=None):
-    """S on one coordinate outside is not above the exact Schur complement of a matrix that is off by its radius."""
-    if unit:
-        monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", unit)
+@pytest.mark.parametrize(("solved", "unit"), [(1.0, 2.0**-34), (0.9, 2.0**-53)])
+def claim_elimination(monkeypatch, solved, unit):
+    """S on one coordinate outside is not above the exact Schur complement of a matrix that is off by its radius.
+
+    In a coarse unit, and where systems are not solved exactly.
+    """
+    monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", unit)
     solve = scipy.linalg.solve_triangular
     monkeypatch.setattr(scipy.linalg, "solve_triangular", lambda *given, **how: solve(*given, **how) * solved)
     problem = direction_problem(centered_normal(30, 3), 1.0, dc.Penalty(a=0.1, c=0.05))
@@ -89,23 +97,6 @@ def elimination_holds(monkeypatch, solved=1.0, unit=None):
     return True
 
 
-def claim_the_rounding_of_products(monkeypatch):
-    """K'K is a sum of r terms, in a coarse unit."""
-    monkeypatch.setattr(floating_point, "UNIT_ROUNDOFF", 2.0**-24)
-    problem = direction_problem(centered_normal(30, 3), 1.0, dc.Penalty(a=0.1, c=0.05))
-    split, u, t = block_problem(problem, BOTH), np.linspace(0.5, 1.5, 30), 3.0
-    found = eliminate(split, u, t, whitened=False)
-    h, eps, K = split.sizes(u, t), proof.relative_error(split, u, t), found.K[:, 0]
-    rest = found.F[1, 0] ** 2 / (1.0 + sum_error(40)) ** 2
-    return found.errors[0] >= eps * h[0] ** 2 + rest + sum_error(10) * (K @ K)
-
-
-def claim_the_components():
-    """Two coordinates that are off by more than is left."""
-    S, pairs = np.diag([0.2, 0.2]), pairs_of(np.full((2, 2), 0.1))
-    return len(prove(remainder_of(S, F=np.full((1, 2), 0.3)), pairs)) == 1
-
-
 def claim_a_large_multiplier():
     """A multiplier of known signs between two coordinates, and a diagonal that exceeds it by sixteen roundings."""
     large, C = 2.0**60, np.zeros((2, 2))
@@ -124,28 +115,15 @@ def claim_row_sums():
     )
 
 
-def claim_weak_rows():
-    """Singular matrices that rounding lets a factorisation of weak rows pass."""
-    every = np.ones(5, dtype=bool)
-    for seed in range(120):
-        B = np.random.default_rng(seed).standard_normal((5, 3))
-        S = (B @ B.T + (B @ B.T).T) / 2
-        E = scipy.sparse.csr_array(S - np.diag(np.diag(S)))
-        if proof.is_sum_positive(np.diag(S), E, np.zeros((5, 0)), every):
-            return False
-    return True
-
-
-def whitened_bound_holds(**off):
+@pytest.mark.parametrize(("data_error", "right_error"), [(1e-2, 0.0), (0.0, 1e-2)])
+def claim_whitened_coordinates(data_error, right_error):
     """One whitened coordinate that is off as far as is said: the bound is attained."""
     X = centered_normal(20, 1)
     problem = direction_problem(X, 1.0, dc.Penalty(ridge=0.0))
     split, u = block_problem(problem, np.arange(1)), np.full(20, 1.0)
-    split.inner.__dict__["whitening_error"] = floating_point.WhiteningErrorBounds(
-        **{"data_error": 0.0, "right_error": 0.0, **off}
-    )
+    split.inner.__dict__["whitening_error"] = floating_point.WhiteningErrorBounds(data_error, right_error)
     found = proof.least_certified_t(split, u, problem.X.weighted_gram(u), None, 1.0, 1.0)
-    return found * (1.0 - off.get("right_error", 0.0)) >= (1.0 + off.get("data_error", 0.0)) ** 2 * (1.0 - 1e-12)
+    return found * (1.0 - right_error) >= (1.0 + data_error) ** 2 * (1.0 - 1e-12)
 
 
 def claim_groups():
@@ -156,22 +134,6 @@ def claim_groups():
     inside = np.linalg.norm(at.gram(BOTH, BOTH + 2), 2)
     assert inside < side < inside + 0.32
     return len(rows) > 0
-
-
-def claim_elimination_in_a_coarse_unit(monkeypatch):
-    return elimination_holds(monkeypatch, unit=2.0**-34)
-
-
-def claim_an_inexact_elimination(monkeypatch):
-    return elimination_holds(monkeypatch, solved=0.9)
-
-
-def claim_whitened_data():
-    return whitened_bound_holds(data_error=1e-2)
-
-
-def claim_the_right_side():
-    return whitened_bound_holds(right_error=1e-2)
 
 
 # The list
@@ -232,3 +194,20 @@ def test_an_error_term_that_is_left_out_makes_a_claim_false(monkeypatch, place, 
     exec(compile(source.replace(text, instead, 1), "left out", "exec"), space)
     monkeypatch.setattr(function, "__code__", plain(space[function.__name__]).__code__)
     assert not holds(claim)
+
+
+# The page on rounding errors
+
+
+def quoted():
+    """Return the expressions that the page quotes, by the function of `proof` that they are of."""
+    text = (TESTS.parent / "docs" / "guides" / "reliability.py").read_text(encoding="utf-8")
+    listed = text.partition("In the code, where every number")[2].partition("t is raised by")[0]
+    items = re.split(r"\n# - ", listed)[1:]
+    return [(place, code) for place, *codes in (re.findall(r"``(.+?)``", item) for item in items) for code in codes]
+
+
+@pytest.mark.parametrize(("place", "code"), quoted())
+def test_what_the_page_quotes_is_what_the_code_computes(place, code):
+    tree = ast.parse(textwrap.dedent(inspect.getsource(getattr(proof, place))))
+    assert ast.dump(ast.parse(code, mode="eval").body) in {ast.dump(node) for node in ast.walk(tree)}

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
-from instances import centered_normal
+from instances import PROOF_KINDS, centered_normal, pairs_of, proof_instance, remainder_of
 from posed import direction_problem
-from proof_instances import KINDS, exact_S, instance, pairs_of, remainder_of
-from rationals import is_semidefinite
+from rationals import exact_S, is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof
@@ -25,25 +24,25 @@ NONE, BOTH = np.zeros(0, dtype=np.intp), np.arange(2)
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["easy", "hard"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PROOF_KINDS)
 def test_the_least_t_that_is_proved_is_feasible_without_rounding(kind, hard):
     """Nearly collinear, constant, tiny and huge columns, few rows, weights, chunklets, signs, groups, corrections."""
     proved = 0
     for seed in range(6):
-        it = instance(kind, seed, hard)
+        it = proof_instance(kind, seed, hard)
         t = it.least_t()
         if np.isfinite(t):
-            S, in_dual_set = exact_S(it, t, it.prove_at(t))
+            S, in_dual_set = exact_S(it, it.prove_at(t))
             assert in_dual_set, seed
             assert is_semidefinite(S), seed
             proved += 1
     assert proved >= (3 if hard else 5)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "blocks"])
+@pytest.mark.parametrize("kind", [kind for kind in PROOF_KINDS if kind != "blocks"])
 def test_a_multiplier_beyond_its_dual_set_proves_what_its_projection_proves(kind):
     rng, compared = np.random.default_rng(0), 0
-    for it in (instance(kind, seed) for seed in range(12)):
+    for it in (proof_instance(kind, seed) for seed in range(12)):
         if it.C is not None and len(it.C) > 1:
             large = 9.0 * it.problem.c.max(initial=it.problem.problem.c.max()) ** 2 * rng.standard_normal(it.C.shape)
             t = 2.0 * it.least_t(width=1e-2)
@@ -141,7 +140,7 @@ def test_strong_rows_are_eliminated_with_their_part_of_a_correction(columns):
 
 
 def test_the_products_of_a_correction_round_as_those_of_an_elimination():
-    it = instance("working set", 3)
+    it = proof_instance("working set", 3)
     at = eliminate(it.problem, it.u, it.least_t(), it.C)
     Z = np.zeros((len(at.problem.c), 2))
     Z[0] = [3.0, -4.0]

@@ -15,8 +15,7 @@ from rationals import centered, fractions, gram, lossy_columns, opposite_columns
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
-from diffrac_cvx.certificates.pencils import grouped_bounds
-from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at
+from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, grouped_bounds
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints

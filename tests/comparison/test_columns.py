@@ -1,12 +1,10 @@
 """Feature groups and sign constraints in paths, plots and comparisons of methods."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
-from diffrac_cvx.plotting import PathDisplay
 from diffrac_cvx.points.linear_algebra import standardize_columns
 
 GROUPS = {"one": [0, 1], "two": [2, 3, 4], "three": [5]}
@@ -23,8 +21,8 @@ def X():
 
 @pytest.fixture(scope="module")
 def path(X):
-    options = {"groups": GROUPS, "group_weights": "size", "ridge": 0.3}
-    return dc.paths.lambda_path(X, [0.0, 0.02, 0.1, 0.5], **options)
+    unit = dc.Penalty(lam=[2.0, 3.0, 1.0], ridge=0.3, groups=GROUPS)
+    return dc.paths.lambda_path(X, [0.0, 0.02, 0.1, 0.5], unit)
 
 
 def test_a_path_of_groups_solves_the_penalty_with_groups_at_each_lambda_and_leaves_them_whole(X, path):
@@ -39,36 +37,11 @@ def test_a_path_of_groups_solves_the_penalty_with_groups_at_each_lambda_and_leav
     assert path.group_norms[-1, 1] < 0.1 * path.group_norms[0, 1]
 
 
-def test_names_of_a_data_frame_serve_along_a_path(X, path):
-    frame = pd.DataFrame(X, columns=[*"abcdef"])
-    groups = {"one": ["a", "b"], "two": ["c", "d", "e"], "three": ["f"]}
-    options = {"groups": groups, "group_weights": "size", "ridge": 0.3}
-    named = dc.paths.lambda_path(frame, [0.1], **options)
-    assert named.groups == path.groups
-    assert max(named.lower[0], path.lower[2]) <= min(named.upper[0], path.upper[2])
-    with pytest.raises(dc.ParameterError, match="nonnegative names 'g', which is not a column"):
-        dc.paths.lambda_path(frame, [0.1], nonnegative=["g"])
-    with pytest.raises(dc.ParameterError, match="column 5 is in no group"):
-        dc.paths.lambda_path(X, [0.1], groups=[[0, 1], [2, 3, 4]])
-
-
 def test_a_path_of_nu_keeps_the_groups_of_its_penalty(X):
     penalty, signs = dc.Penalty(lam=0.1, ridge=0.3, groups=GROUPS), dc.Penalty(lam=0.01, ridge=0.3, nonnegative=[1])
     assert dc.paths.nu_path(-X, [0.5, 1.0], penalty).groups is penalty.groups
     assert dc.paths.nu_path(-X, [1.0]).groups.are_single
     assert np.all(dc.paths.nu_path(-X, [0.5, 1.0], signs).directions[:, 1] > 0.0)
-
-
-def test_the_picture_of_a_path_of_groups_has_a_line_with_a_name_for_each(path):
-    pytest.importorskip("matplotlib")
-    display = PathDisplay(path, [*"abcdef"]).plot()
-    assert [*display.lines_] == ["groups", "value"]
-    assert len(display.lines_["groups"]) == 3
-    assert display.texts_[0].get_text() == "one (2 columns)"
-    np.testing.assert_allclose(display.lines_["groups"][0].get_ydata(), path.group_norms[:, 0])
-    assert len(PathDisplay(path).plot(panels="coefficients").lines_["coefficients"]) == 6
-    with pytest.raises(dc.ParameterError, match="the path has no groups"):
-        PathDisplay(dc.paths.lambda_path(np.eye(6)[:, :2], [0.1])).plot(panels="groups")
 
 
 ASKED = ("low_rank", "fista", "v_space/CLARABEL", "v_space_normalized/CLARABEL", "k-means", "penalized_nu/CLARABEL")

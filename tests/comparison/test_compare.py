@@ -10,7 +10,6 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx import registry
 from diffrac_cvx.comparison import ComparisonTask, Method, comparing, list_methods, worst_disagreement
-from diffrac_cvx.problem.formatting import format_lower
 from diffrac_cvx.registry import BaselineRecord
 
 PLANTED = dc.datasets.make_planted(20, 3, noise=0.2, rng=0)
@@ -114,13 +113,8 @@ def test_every_rendering_holds_every_method(case):
     comparison = case[2]
     for text in (str(comparison), comparison._repr_html_()):
         assert all(name in text for name in comparison.method_results)
-    table, agreement = comparison.table, comparison.agreement
-    assert table.index.tolist() == list(comparison.method_results)
-    assert table["gap"].dropna().min() >= -1e-9
-    assert table["value"].dtype == float
-    assert agreement.shape == (len(comparison.labels),) * 2
-    np.testing.assert_allclose(np.diag(agreement), 1.0)
-    np.testing.assert_allclose(agreement, agreement.T)
+    assert comparison.table.index.tolist() == list(comparison.method_results)
+    assert comparison.table["value"].dtype == float
 
 
 @pytest.mark.parametrize(
@@ -232,18 +226,17 @@ def test_labels_that_beat_a_lower_bound_are_named(monkeypatch):
     assert any("the labels of k-means have the objective" in sentence for sentence in found.disagreements)
 
 
-def test_the_worst_disagreement_is_negative_where_all_agree_and_names_the_pair(monkeypatch):
+def test_the_worst_disagreement_is_negative_where_all_agree_and_names_the_pair():
     right, oracle = dc.low_rank(PLANTED.X, tol=1e-6), dc.solve(dc.v_space(PLANTED.X), "CLARABEL")
-    amount, pair = worst_disagreement({"low_rank": right, "oracle": oracle})
+    amount, pair = worst_disagreement({"right": right, "oracle": oracle}, {"right"})
     assert amount <= 1e-9
-    assert pair in ("low_rank | oracle", "oracle outside low_rank", "low_rank outside oracle")
-    add_wrong(monkeypatch, lower=up, value=up, upper=up)
-    found = compared("low_rank", "fista", "wrong")
-    amount, pair = worst_disagreement(found.method_results)
-    assert amount == pytest.approx(0.1, abs=1e-3)
-    assert f"a difference of {format_lower(amount)}" in " ".join(found.disagreements)
-    assert "wrong" in pair
-    low = replace(right, value=right.value - 0.1, lower=right.lower - 0.2)  # held to the judges alone
+    assert pair in ("right | oracle", "oracle outside right")
+    apart = replace(right, value=right.value + 0.1, lower=right.lower + 0.1, upper=right.upper + 0.1)
+    assert worst_disagreement({"right": right, "apart": apart}, {"right"}) == (
+        pytest.approx(0.1, abs=1e-3),
+        "right | apart",
+    )
+    low = replace(right, value=right.value - 0.1, lower=right.lower - 0.2)  # compared with the references only
     assert worst_disagreement({"right": right, "low": low}, {"right"})[1] == "low outside right"
     assert worst_disagreement({"right": right, "low": low}, {"low"})[0] <= 1e-9
 
@@ -293,7 +286,7 @@ def test_a_warning_is_a_note_that_names_the_methods():
 
 def test_what_cannot_take_the_penalty_is_left_out_with_the_reason_and_nothing_can_be_shown():
     found = dc.compare(PLANTED.X, methods=["penalized_nu/SCS"], penalty=dc.Penalty(c=0.1))
-    assert len(found.table) == len(found.agreement) == 0
+    assert len(found.table) == 0
     assert found.notes[-1] == "penalized_nu/SCS was skipped: it takes no l1 penalty"
     assert "skipped" in str(found)
     assert "skipped" in found._repr_html_()
@@ -332,8 +325,8 @@ def sleeping(X, *, rng):
     return np.sign(X[:, 0])
 
 
-def test_a_limit_of_time_is_one_for_all_methods_and_all_values_and_a_stop_keeps_what_was_solved(monkeypatch):
-    X, seen = dc.datasets.make_planted(30, 3, noise=0.3, rng=0).X, []
+def test_a_limit_of_time_is_one_for_all_methods_and_all_values(monkeypatch):
+    X = dc.datasets.make_planted(30, 3, noise=0.3, rng=0).X
     monkeypatch.setitem(registry.BASELINES, "slow", BaselineRecord(sleeping, "nothing"))
     found = dc.compare(X, methods=["slow", "low_rank", "alternating"], time_limit=0.1)
     assert "the time limit was reached before low_rank, alternating" in found.notes
@@ -341,6 +334,3 @@ def test_a_limit_of_time_is_one_for_all_methods_and_all_values_and_a_stop_keeps_
     path = dc.paths.lambda_path(X, np.geomspace(1e-4, 1e-2, 9), time_limit=1e-6)
     assert len(path.parameter) == len(path.value) == len(path.diagnostics) == 1
     assert path.parameter[0] == pytest.approx(1e-2)
-    path = dc.paths.nu_path(X, [0.25, 0.5, 1.0], on_parameter=lambda nu: seen.append(nu) or nu < 0.5)
-    assert seen == [1.0, 0.5, 0.25]
-    np.testing.assert_array_equal(path.parameter, [0.5, 1.0])

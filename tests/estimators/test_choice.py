@@ -9,9 +9,9 @@ import diffrac_cvx as dc
 from diffrac_cvx.estimators.choice import (
     SELECTION_CRITERIA,
     SEPARATION_MARGIN,
+    agreement,
     draw_half_samples,
     max_column_r2,
-    pairwise_adjusted_rand,
     prediction_strength,
     rank,
 )
@@ -49,17 +49,10 @@ def signs(model):
     return 2.0 * model.labels_ - 1.0
 
 
-def test_the_agreements_are_scikit_learns_but_for_single_clusters():
-    rng = np.random.default_rng(0)
-    labels = np.where(rng.random((7, 30)) < rng.uniform(0.2, 0.8, size=(7, 1)), 1.0, -1.0)
-    labels[1] = -labels[0]
-    expected = [[adjusted_rand_score(first, second) for second in labels] for first in labels]
-    np.testing.assert_allclose(pairwise_adjusted_rand(labels), expected, atol=1e-12)
-    several = rng.integers(0, 4, size=(5, 40))
-    expected = [[adjusted_rand_score(first, second) for second in several] for first in several]
-    np.testing.assert_allclose(pairwise_adjusted_rand(several), expected, atol=1e-12)
-    labels[2] = 1.0
-    assert (pairwise_adjusted_rand(labels)[2] == 0.0).all()
+def test_the_agreement_with_a_single_cluster_is_zero():
+    labels = np.arange(6) % 2
+    assert agreement(labels, 1 - labels) == 1.0
+    assert agreement(labels, np.ones(6)) == agreement(np.ones(6), np.ones(6)) == 0.0
 
 
 @pytest.mark.parametrize("n", [4, 9])
@@ -127,12 +120,6 @@ def test_a_score_that_was_not_measured_does_not_win_and_of_equal_ones_the_more_s
     np.testing.assert_array_equal(ranks, [2, 1, 3])
 
 
-@pytest.mark.slow
-def test_processes_do_not_change_the_table(planted, model):
-    table = dc.DiffracClusteringCV(**SMALL, n_jobs=2).fit(planted.X).cv_results_
-    np.testing.assert_array_equal(table["separation"], model.cv_results_["separation"])
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_time_limit_leaves_settings_out_and_a_choice_is_made_all_the_same(planted):
     model = dc.DiffracClusteringCV(**SMALL, criterion="stability", time_limit=1e-3).fit(planted.X)
@@ -147,13 +134,6 @@ def test_a_time_limit_leaves_settings_out_and_a_choice_is_made_all_the_same(plan
 # The default criterion
 
 
-def test_no_ridge_is_tried_where_the_points_are_four_times_those_that_noise_can_be_fitted_with():
-    needed = 20 + 20 * 19 / 4
-    assert 0.0 not in default_grid(int(4 * needed) - 1, 20)[1]
-    assert default_grid(int(4 * needed), 20)[1] == (0.0, 0.1, 0.3, 1.0)
-    assert 0.0 not in default_grid(63, 2308)[1]
-
-
 def test_a_direction_of_two_values_among_mixed_noise_is_found_and_the_default_weights_miss_it():
     rng = np.random.default_rng(0)
     y, X = rng.integers(0, 2, size=3000), rng.standard_normal((3000, 20))
@@ -161,14 +141,15 @@ def test_a_direction_of_two_values_among_mixed_noise_is_found_and_the_default_we
     X = X @ rng.standard_normal((20, 20))
     model = dc.DiffracClusteringCV(lams=(0.0,), n_resamples=2, random_state=0).fit(X)
     assert (model.lam_, model.ridge_) == (0.0, 0.0)
+    needed = 4 * (20 + 20 * 19 // 4)  # from here on ridge 0 is tried
+    assert [default_grid(n, 20)[1][0] for n in (needed - 1, needed)] == [0.1, 0.0]
     assert adjusted_rand_score(y, model.labels_) > 0.98
     assert adjusted_rand_score(y, dc.DiffracClustering().fit(X).labels_) < 0.1
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_the_default_weights_are_kept_on_noise(seed):
+def test_the_default_weights_are_kept_on_noise():
     model = dc.DiffracClusteringCV(n_resamples=2, random_state=0)
-    model.fit(np.random.default_rng(seed).standard_normal((100, 3)))
+    model.fit(np.random.default_rng(0).standard_normal((100, 3)))
     assert (model.lam_, model.ridge_, model.best_index_, model.best_score_) == (0.0, 0.3, 0, 0.0)
     assert model.n_settings_ == len(model.cv_results_["params"]) == 12
 
@@ -212,7 +193,7 @@ def mixture(K, seed, distance=6.0):
     return rng.standard_normal((60 * K, 5)) + distance * np.eye(5)[y], y
 
 
-@pytest.mark.parametrize("K", [2, 3, 5])
+@pytest.mark.parametrize("K", [2, 4])
 def test_the_number_of_planted_clusters_is_found_by_the_search_and_by_the_estimator(K):
     X, y = mixture(K, K)
     model = dc.DiffracClusteringCV(n_clusters=range(2, 7), n_resamples=2, random_state=0).fit(X)
@@ -223,7 +204,7 @@ def test_the_number_of_planted_clusters_is_found_by_the_search_and_by_the_estima
     np.testing.assert_allclose(table["cost"][model.best_index_], model.lower_bound_ + model.label_gap_, atol=1e-3)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert 0.5 < model.score(X) <= 1.0
-    auto = dc.DiffracClustering(n_clusters="auto", random_state=0, test_structure=K == 3).fit(X)
+    auto = dc.DiffracClustering(n_clusters="auto", random_state=0, test_structure=K == 2).fit(X)
     assert auto.n_clusters_ == K
     np.testing.assert_array_equal(auto.labels_, dc.DiffracClustering(n_clusters=K, random_state=0).fit(X).labels_)
 

@@ -8,7 +8,9 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,13 +25,6 @@ def planted():
     return dc.datasets.make_planted(120, 6, noise=0.1, rng=3)
 
 
-@pytest.fixture(scope="module")
-def many():
-    rng = np.random.default_rng(0)
-    Y = rng.choice([-1.0, 1.0], size=(400, 3))
-    return np.hstack([Y, rng.standard_normal((400, 4))]) @ rng.standard_normal((7, 7)), Y
-
-
 def signs(model):
     return 2.0 * model.labels_ - 1.0
 
@@ -41,7 +36,9 @@ def test_the_planted_labels_are_found_by_every_solver(planted, solver):
     assert model.upper_bound_ - model.lower_bound_ <= 1e-3
 
 
-@pytest.mark.parametrize("penalty", [{}, {"a": 0.1}, {"c": 0.1}, {"nu": 0.5}, {"standardize": False, "c": 0.3}])
+@pytest.mark.parametrize(
+    "penalty", [{}, {"ridge": 0.01}, {"lam": 0.01}, {"nu": 0.5}, {"standardize": False, "lam": 0.09}]
+)
 def test_predict_on_the_training_data_gives_the_labels(penalty):
     X = np.random.default_rng(5).standard_normal((60, 4)) @ np.diag([1.0, 20.0, 0.1, 3.0]) + 7.0
     model = dc.DiffracClustering(**penalty).fit(X)
@@ -55,7 +52,7 @@ def test_predict_on_the_training_data_gives_the_labels(penalty):
 def test_the_bracket_and_the_label_gap_are_those_of_the_functions(planted):
     X = (planted.X - planted.X.mean(axis=0)) / planted.X.std(axis=0)
     penalty = dc.Penalty(0.05, 0.1)
-    model = dc.DiffracClustering(nu=0.7, a=0.05, c=0.1).fit(planted.X)
+    model = dc.DiffracClustering(nu=0.7, lam=penalty.lam, ridge=penalty.ridge).fit(planted.X)
     result = dc.low_rank(X, 0.7, penalty, tol=1e-4)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
     proof = dc.certify_labels(X, signs(model), result, nu=0.7, penalty=penalty)
@@ -75,11 +72,11 @@ def test_labels_depend_neither_on_an_affine_map_without_a_penalty_nor_on_the_ord
 
 def test_the_l1_penalty_selects_features_and_the_largest_coefficient_is_positive():
     planted = dc.datasets.make_planted(200, 12, noise=0.1, sparsity=2, rng=0)
-    model = dc.DiffracClustering(c=0.3).fit(planted.X)
+    model = dc.DiffracClustering(lam=0.09).fit(planted.X)
     np.testing.assert_array_equal(model.support_, np.flatnonzero(model.coef_))
     assert len(model.support_) < 12
     assert model.coef_[np.argmax(np.abs(model.coef_))] > 0
-    none = dc.DiffracClustering(c=100.0).fit(planted.X)
+    none = dc.DiffracClustering(lam=1e4).fit(planted.X)
     assert len(none.support_) == 0 or len(set(none.labels_)) == 2
     np.testing.assert_array_equal(none.predict(planted.X), none.labels_)
 
@@ -119,20 +116,11 @@ def test_labels_do_not_collapse_where_one_cluster_costs_less():
 
 def test_it_works_in_a_pipeline_a_grid_search_and_a_file(planted):
     pipeline = make_pipeline(StandardScaler(), dc.DiffracClustering())
-    search = GridSearchCV(pipeline, {"diffracclustering__c": [0.0, 0.1]}, cv=2).fit(planted.X)
+    search = GridSearchCV(pipeline, {"diffracclustering__lam": [0.0, 0.01]}, cv=2).fit(planted.X)
     assert set(search.predict(planted.X)) == {0, 1}
     assert 0 < search.best_score_ <= 1
     copy = pickle.loads(pickle.dumps(clone(search.best_estimator_).fit(planted.X)))
     np.testing.assert_array_equal(copy.predict(planted.X), search.predict(planted.X))
-
-
-def test_many_labels_are_found_and_predicted(many):
-    X, Y = many
-    model = dc.MultiLabelDiffrac(n_labels=3, random_state=0).fit(X)
-    assert dc.metrics.label_subspace_overlap(Y, model.signs_) == pytest.approx(3.0)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
-    assert model.transform(X).shape == model.decision_function(X).shape == (400, 3)
-    assert model.weights_.shape == (4,)
 
 
 def test_without_scikit_learn_the_message_says_how_to_get_it(monkeypatch):
@@ -152,7 +140,7 @@ def test_no_check_of_scikit_learn_fails_or_is_skipped_and_what_is_not_needed_is_
         "import warnings; warnings.simplefilter('ignore')\n"
         "from sklearn.utils.estimator_checks import check_estimator\n"
         "known = dc.DiffracClassifier(ridge=0.3, labeled_weight=0.0)\n"  # without cross-validation, which is slow
-        "for estimator in (dc.DiffracClustering(), known, dc.MultiLabelDiffrac()):\n"
+        "for estimator in (dc.DiffracClustering(), known):\n"
         "    found = check_estimator(estimator, on_skip=None)\n"
         "    assert len(found) > 40 and all(check['status'] == 'passed' for check in found)\n"
     )
@@ -169,55 +157,16 @@ def test_a_column_that_is_constant_up_to_rounding_is_not_blown_up_to_a_feature(p
     np.testing.assert_array_equal(model.labels_, dc.DiffracClustering().fit(planted.X).labels_)
 
 
-@pytest.mark.parametrize(
-    "estimator", [dc.DiffracClustering(max_iter=1, tol=1e-9), dc.MultiLabelDiffrac(n_labels=2, tol=1e-9)]
-)
-def test_a_gap_that_does_not_close_is_warned_of(estimator):
+def test_a_gap_that_does_not_close_is_warned_of():
     X = np.random.default_rng(1).standard_normal((60, 5))
     with pytest.warns(ConvergenceWarning, match="the duality gap is"):
-        model = estimator.set_params(max_iter=1).fit(X)
+        model = dc.DiffracClustering(max_iter=1, tol=1e-9).fit(X)
     assert model.upper_bound_ - model.lower_bound_ > 1e-9
 
 
-@pytest.mark.parametrize("shape", [(100, 5), (30, 40)])
-@pytest.mark.parametrize("parameters", [{}, {"nu": 0.3}, {"c": 0.1}, {"solver": "low_rank"}, {"standardize": False}])
-def test_the_labels_of_the_mixture_are_signs_of_affine_functions(shape, parameters):
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal(shape) * rng.uniform(0.1, 10.0, shape[1]) + 5.0
-    model = dc.MultiLabelDiffrac(n_labels=3, a=0.2, random_state=7).set_params(**parameters).fit(X)
-    by_hand = dc.rounding.fit_label_mixture(model.result_.F, 3, rng=7)
-    np.testing.assert_array_equal(model.signs_, by_hand.labels)
-    np.testing.assert_array_equal(model.weights_, by_hand.weights)
-    assert model.objective_ == by_hand.objective
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
-    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)
-
-
-def test_the_relaxation_of_many_labels_is_that_of_the_functions(many):
-    X, _ = many
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    model = dc.MultiLabelDiffrac(n_labels=3, nu=0.6, a=0.2, random_state=1).fit(many[0])
-    result = dc.fista(X, 0.6, dc.Penalty(0.2), tol=1e-2)
-    assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
-    np.testing.assert_array_equal(model.signs_, dc.rounding.procrustes(result.F, 3, rng=1))
-    oracle = dc.solve(dc.v_space(X, 0.6, dc.Penalty(0.2)), "CLARABEL").value
-    assert model.lower_bound_ <= oracle + 1e-6
-    assert oracle <= model.upper_bound_ + 1e-6
-
-
-def test_the_score_of_many_labels_is_the_mean_and_serves_a_grid_search(many):
-    X, _ = many
-    model = dc.MultiLabelDiffrac(n_labels=2, random_state=0).fit(X)
-    pairs = zip(model.transform(X).T, model.signs_.T, strict=True)
-    assert model.score(X) == pytest.approx(np.mean([np.corrcoef(z, y)[0, 1] ** 2 for z, y in pairs]))
-    search = GridSearchCV(dc.MultiLabelDiffrac(n_labels=2, random_state=0), {"a": [0.0, 0.3]}, cv=2).fit(X)
-    assert 0 < search.best_score_ <= 1
-
-
-@pytest.mark.parametrize("estimator", [dc.DiffracClustering(), dc.MultiLabelDiffrac(n_labels=2)])
-def test_what_cannot_be_split_is_one_cluster(estimator):
+def test_what_cannot_be_split_is_one_cluster():
     X = np.ones((6, 2))
-    model = clone(estimator).fit(X)
+    model = dc.DiffracClustering().fit(X)
     assert not model.labels_.any()
     assert not model.coef_.any()
     assert model.score(X) == 0.0
@@ -237,3 +186,23 @@ def test_labels_proved_optimal_cost_no_more_than_rounded_ones_and_have_a_certifi
     assert dc.check_certificate(X, proved.optimal_.certificate).bracket.gap <= 1.1e-4
     if "constraints" not in given:
         np.testing.assert_array_equal(proved.predict(X), proved.labels_)
+
+
+CURVED = {"rings": (make_circles, {"factor": 0.4}, 0.05), "moons": (make_moons, {}, 0.6)}
+
+
+@pytest.mark.parametrize("name", CURVED)
+def test_a_kernel_before_the_split_finds_groups_that_no_line_divides_and_all_its_components_have_its_bounds(name):
+    draw, shape, linear = CURVED[name]
+    (X, y), (new, groups) = (draw(400, noise=0.05, random_state=seed, **shape) for seed in (0, 100))
+    features = Nystroem(gamma=8.0, n_components=100, random_state=0)
+    model = make_pipeline(StandardScaler(), features, dc.DiffracClustering(standardize=False, ridge=0.1)).fit(X)
+    assert dc.metrics.adjusted_rand_score(y, dc.DiffracClustering().fit_predict(X)) < linear
+    assert dc.metrics.adjusted_rand_score(y, model[-1].labels_) > 0.95
+    assert dc.metrics.adjusted_rand_score(groups, model.predict(new)) > 0.95
+    Z = StandardScaler().fit_transform(X[:100])
+    whole = clone(model).set_params(standardscaler=None).fit(Z)[-1]
+    eigenvalues, vectors = np.linalg.eigh(np.exp(-8.0 * ((Z[:, None] - Z[None]) ** 2).sum(axis=2)))
+    root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+    alone = dc.low_rank(root - root.mean(axis=0), ridge=0.1, tol=1e-4)
+    assert max(alone.lower, whole.lower_bound_) <= min(alone.upper, whole.upper_bound_)

@@ -5,11 +5,10 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison.structure import permute_columns, structure_test
+from diffrac_cvx.comparison.structure import permute_columns
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.feature_groups import read_feature_groups
 
@@ -100,17 +99,6 @@ def test_groups_go_with_more_clusters_and_with_the_tests_of_structure(table, opt
     assert all(zero[columns].all() for name, columns in NUMBERS.items() if name not in model.groups_used_)
 
 
-def test_weighted_points_sparse_tables_and_constant_columns_are_taken(table):
-    X = np.column_stack([table[0].to_numpy(), np.ones(80)])
-    groups = {**NUMBERS, "constant": [9]}
-    model = dc.DiffracClustering(lam=0.05, groups=groups, tol=1e-3)
-    doubled = clone(model).fit(np.vstack([X, X[:40]]))
-    weighed = clone(model).fit(X, sample_weight=np.repeat([2.0, 1.0], 40))
-    np.testing.assert_allclose(weighed.coef_, doubled.coef_, rtol=1e-3, atol=1e-4)
-    assert weighed.coef_[9] == 0.0
-    np.testing.assert_array_equal(clone(model).fit(scipy.sparse.csr_matrix(X)).labels_, clone(model).fit(X).labels_)
-
-
 def test_the_choice_of_weights_keeps_groups(table):
     known = {"groups": GROUPS, "group_weights": "size"}
     model = dc.DiffracClusteringCV(lams=(0.1,), ridges=(0.3,), n_resamples=2, random_state=0, **known).fit(table[0])
@@ -122,17 +110,6 @@ def test_the_choice_of_weights_keeps_groups(table):
         assert len(set(model.cv_results_["selection_frequencies"][0, columns])) == 1
 
 
-def test_a_classifier_and_several_labels_take_groups_too(table):
-    X, y = table
-    few = np.where(np.arange(len(y)) < 12, y, 0).astype(int)
-    options = {"lam": 0.1, "groups": GROUPS, "group_weights": "size"}
-    model = dc.DiffracClassifier(ridge=0.3, labeled_weight=0.0, unlabelled=0, **options).fit(X, few)
-    assert "one" in model.groups_used_
-    assert "three" not in model.groups_used_
-    several = dc.MultiLabelDiffrac(n_labels=2, **options).fit(X)
-    assert several.lower_bound_ <= several.upper_bound_
-
-
 def test_tables_without_structure_keep_the_columns_of_a_group_together(table):
     X = table[0].to_numpy()
     groups = read_feature_groups(NUMBERS, 9)
@@ -141,5 +118,3 @@ def test_tables_without_structure_keep_the_columns_of_a_group_together(table):
         rows = {tuple(row) for row in X[:, columns].tolist()}
         assert {tuple(row) for row in drawn[:, columns].tolist()} == rows
     assert {tuple(row) for row in drawn[:, :4].tolist()} != {tuple(row) for row in X[:, :4].tolist()}
-    penalty = dc.Penalty(lam=0.02, ridge=0.3, groups=[0] * 3 + [1] * 6)
-    assert structure_test(X, penalty=penalty).scores.any()

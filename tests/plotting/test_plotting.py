@@ -286,11 +286,8 @@ def test_path_lines_are_the_path(path):
     panels = ["coefficients", "value", "eigenvalue_ratio", "imbalance", "error", "seconds"]
     found = plotting.PathDisplay(path, NAMES).plot(panels=panels)
     assert found.ax_.get_ylabel() == PER_DEVIATION
-    bare = plotting.PathDisplay(replace(path, deviations=None), NAMES).plot()
-    for j, (line, plain) in enumerate(zip(found.lines_["coefficients"], bare.lines_["coefficients"], strict=True)):
-        V = path.directions[:, j]
-        np.testing.assert_array_equal(drawn(line), np.column_stack([path.parameter, V * path.deviations[j]]))
-        np.testing.assert_array_equal(drawn(plain), np.column_stack([path.parameter, V]))
+    for line, v in zip(found.lines_["coefficients"], (path.directions * path.deviations).T, strict=True):
+        np.testing.assert_array_equal(drawn(line), np.column_stack([path.parameter, v]))
     for name in panels[1:]:
         (line,) = found.lines_[name]
         np.testing.assert_array_equal(drawn(line), np.column_stack([path.parameter, getattr(path, name)]))
@@ -311,7 +308,7 @@ def test_the_largest_coefficients_are_named_at_their_ends_in_their_colors(path):
 
 
 def test_a_path_with_groups_draws_the_norms_of_their_coefficients(planted, path):
-    grouped = paths.lambda_path(planted.X, [0.1, 0.3], groups=[0, 0, 1, 1, 2])
+    grouped = paths.lambda_path(planted.X, [0.1, 0.3], dc.Penalty(lam=1.0, groups=[0, 0, 1, 1, 2]))
     found = plotting.PathDisplay(grouped, NAMES).plot()
     assert list(found.lines_) == ["groups", "value"]
     np.testing.assert_array_equal([line.get_ydata() for line in found.lines_["groups"]], grouped.group_norms.T)

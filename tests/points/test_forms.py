@@ -67,7 +67,6 @@ ESTIMATORS = {
     "columns as they are": lambda: dc.DiffracClustering(standardize=False, nu=0.6),
     "three clusters": lambda: dc.DiffracClustering(n_clusters=3, random_state=0),
     "DiffracClusteringCV": lambda: dc.DiffracClusteringCV(ridges=(0.1,), lams=(0.0,), nus=(1.0,), random_state=0),
-    "MultiLabelDiffrac": lambda: dc.MultiLabelDiffrac(random_state=0),
 }
 
 
@@ -219,7 +218,7 @@ def test_an_estimator_finds_in_a_form_what_it_finds_in_the_array_or_says_what_to
     assert returns_or_says(expected.fit, X) is not None
     if returns_or_says(model.fit, table) is None:
         assert form.name in BY_PARTS
-        assert name in ("DiffracClusteringCV", "MultiLabelDiffrac")
+        assert name == "DiffracClusteringCV"
         return
     np.testing.assert_array_equal(model.labels_, expected.labels_)
     for given in (table, X):

@@ -95,7 +95,7 @@ def test_every_package_that_a_table_needs_is_declared():
     extras = PROJECT["project"]["optional-dependencies"]
     declared = {re.match(r"[\w-]+", name)[0] for name in sum(extras.values(), PROJECT["project"]["dependencies"])}
     modules = {name.replace("-", "_") for name in declared} | {"sklearn", "diffrac_cvx", "experiments"}
-    brought = {"distributed", "joblib"}  # by dask[distributed] and scikit-learn
+    brought = {"distributed"}  # by dask[distributed]
     typing = {"typing_extensions"}  # read by a type checker alone
     files = [path for folder in ("experiments", "diffrac_cvx") for path in (ROOT / folder).rglob("*.py")]
     used = {name for path in files for name in named_in(path)}

@@ -19,7 +19,7 @@ import marimo as mo
 import numpy as np
 import pandas as pd
 import pytest
-from packed import npz, parquet
+from forms import npz, parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.app import render

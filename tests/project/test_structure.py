@@ -37,7 +37,7 @@ LAYERS = [
 NUMPY_ONLY = ["solvers.smoothed_dual"]
 PROOFS = {
     *(f"problem.penalties.{name}" for name in ("base", "group", "sign")),
-    *(f"certificates.{name}" for name in ("proof", "pencils", "label_space")),
+    *(f"certificates.{name}" for name in ("proof", "label_space")),
     "certificates.screening", "certificates.values",
 }  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
@@ -47,14 +47,13 @@ MAY_IMPORT = {
     "diptest": {"baselines.two_valued"},
     "distributed": {"points.streamed"},
     "marimo": {"app.page.notebook"},
-    "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.reading"},
     "pandas": {"comparison.comparing", "comparison.validation"},
     "requests": {"datasets.real"},
     "jinja2": {"app.render"},
     "sklearn": {"baselines.standard_methods", "datasets.real", "app.cli.cluster"}
-    | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
+    | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv")},
 }
 
 

@@ -40,7 +40,7 @@ def toys(monkeypatch):
     monkeypatch.setitem(registry.BASELINES, "coin", BaselineRecord(toy_baseline, "nothing"))
 
 
-def test_compare_runs_a_toy(toys):
+def test_compare_runs_a_toy_and_leaves_it_out_where_its_record_says_so(toys):
     methods = ["low_rank", "toy/SCS", "toy/CLARABEL", "toy_solver", "coin"]
     found = dc.compare(PLANTED.X, methods=methods, nu=0.7)
     assert list(found.method_results) == methods
@@ -48,9 +48,6 @@ def test_compare_runs_a_toy(toys):
     assert found.disagreements == ()
     assert found.method_results["toy/SCS"].problem == "toy (8)"
     assert {"toy/SCS", "toy_solver", "coin"} <= set(list_methods())
-
-
-def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
     found = dc.compare(PLANTED.X, methods=["toy/SCS", "toy_solver"], penalty=dc.Penalty(c=0.1))
     assert found.method_results == {}
     assert "toy/SCS, toy_solver were skipped: it takes no l1 penalty" in found.notes

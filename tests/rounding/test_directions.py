@@ -10,7 +10,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import directions
-from diffrac_cvx.rounding.directions import affine_functions, leading_direction
+from diffrac_cvx.rounding.directions import leading_direction
 
 X = as_data(np.random.default_rng(12).standard_normal((15, 4)) * [1.0, 10.0, 0.1, 3.0])
 
@@ -42,23 +42,6 @@ def test_of_labels_alone_the_direction_is_the_one_that_predicts_them():
     v = leading_direction(X, result_of(None, y[:, None]))
     fitted = np.linalg.lstsq(X, y - y.mean())[0]
     assert abs(v @ fitted) == pytest.approx(np.linalg.norm(v) * np.linalg.norm(fitted))
-
-
-@pytest.mark.parametrize("offset", [False, True])
-def test_affine_functions_give_the_scores_they_are_made_from(offset):
-    G = np.random.default_rng(14).standard_normal((4 + offset, 2))
-    points = np.column_stack([X, np.ones(15)]) if offset else X
-    sizes = np.linalg.norm(points @ G, axis=1)
-    scores = (points @ G / sizes[:, None]) @ np.array([[1.0, 0.3], [-2.0, 0.4]])
-    v, b = affine_functions(X, result_of(G), scores)
-    assert v.shape == (2, 4)
-    np.testing.assert_allclose((X @ v.T + b) / sizes[:, None], scores, atol=1e-8)
-
-
-def test_where_a_solver_failed_the_affine_functions_are_zero():
-    v, b = affine_functions(X, result_of(None), np.ones((15, 2)))
-    np.testing.assert_array_equal(v, np.zeros((2, 4)))
-    np.testing.assert_array_equal(b, np.zeros(2))
 
 
 @pytest.mark.parametrize("d", [1, 2, 4, 5])

@@ -2,19 +2,29 @@
 
 import numpy as np
 import pytest
-from instances import assert_overlap, planted
+from instances import (
+    SPARSE_KINDS,
+    assert_overlap,
+    optimum,
+    planted,
+    random_blocks,
+    random_multipliers,
+    random_point,
+    sparse_instance,
+)
 from scipy.optimize import approx_fprime
-from sparse_instances import KINDS, instance, optimum, random_blocks, random_multipliers, random_point
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.factored import solver
-from diffrac_cvx.solvers.factored.components import BlockLagrangian, BlockPoint
+from diffrac_cvx.solvers.factored.components import BlockLagrangian
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
-each_kind = pytest.mark.parametrize("seed", range(24), ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
+each_kind = pytest.mark.parametrize(
+    "seed", range(24), ids=lambda seed: f"{SPARSE_KINDS[seed % 8]}-{sparse_instance(seed).nu}"
+)
 STRONG = dc.Penalty.l1(0.15)
 WEAK = dc.Penalty.l1(0.03)
 
@@ -30,8 +40,8 @@ def pairs_of(labels):
 @each_kind
 def test_the_gradient_is_that_of_finite_differences(seed):
     rng = np.random.default_rng(seed)
-    blocks = random_blocks(rng, instance(seed).split)
-    C, point = random_multipliers(rng, blocks), BlockPoint(*random_point(rng, blocks))
+    blocks = random_blocks(rng, sparse_instance(seed).split)
+    C, point = random_multipliers(rng, blocks), random_point(rng, blocks)
     lagrangian = BlockLagrangian(blocks, point, C)
     gradient = lagrangian.point(point.flat()).gradient
     numeric = approx_fprime(point.flat(), lambda x: lagrangian.point(x).value, 1e-7)
@@ -43,14 +53,14 @@ def test_the_gradient_is_that_of_finite_differences(seed):
 
 @each_kind
 def test_the_bracket_is_that_without_components_and_every_optimal_v_is_zero_between_those_proved(seed):
-    result, best = instance(seed).solve(tol=1e-7, max_iter=1000), optimum(seed)
+    result, best = dc.low_rank(*sparse_instance(seed), tol=1e-7, max_iter=1000), optimum(seed)
     assert_overlap(result, best)
     assert result.n_iter <= 1000
     assert result.status is (dc.Status.OPTIMAL if result.gap <= 1e-7 else dc.Status.MAX_ITER)
     if result.components is None:
         return
-    d = instance(seed).X.shape[1]
-    penalized = instance(seed).penalty.weights(d)[1] > 0.0
+    d = sparse_instance(seed).X.shape[1]
+    penalized = sparse_instance(seed).penalty.weights(d)[1] > 0.0
     found, proved = result.components.found, result.components.certified
     np.testing.assert_array_equal(found >= 0, penalized)
     chosen = np.ix_(penalized, penalized)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from coupled_instances import NO_COLUMNS, draw_instance, draw_wide_columns, draw_wide_instance, link, some_matrix
+from instances import NO_COLUMNS, draw_instance, draw_wide_columns, draw_wide_instance, link, some_matrix
 from rationals import fractions
 
 import diffrac_cvx as dc

@@ -70,6 +70,5 @@ def main(given: argparse.Namespace, console: Console) -> int:
     has_failed = any(one.reason for one in compared.method_results.values())
     findings = {
         "file": given.file, "rows": rows, "disagreements": compared.disagreements, "notes": notes,
-        "agreement": {"methods": list(compared.labels), "values": compared.agreement},
     }  # fmt: skip
     return console.finish(findings, given.out, has_warnings=bool(compared.disagreements) or has_failed or is_empty)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.pencils import grouped_bounds
+from diffrac_cvx.certificates.proof import grouped_bounds
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.machine.deadlines import Timer, is_late
 from diffrac_cvx.machine.memory import available_memory, require_memory

@@ -429,7 +429,7 @@ def refine_point(
     thresholded = threshold_inactive(problem, U, C)
     better, dual = thresholded if thresholded.value < point.value else point, DualPoint(problem.inverse_sqrt(q), C)
     C = project_dual(problem, C)
-    weights, steps = [row_weights(problem, q)], 10 if fitted else 0
+    weights, steps = [row_weights(problem, problem.inverse_sqrt(q))], 10 if fitted else 0
     lower = best_bound(problem, weights, lambda M: improved_multipliers(problem, M, U, C, steps))
     return better, dual, Bracket(lower, float(better.value))
 

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_bounds import Blocks, certify_blocks
 from diffrac_cvx.certificates.block_problem import block_problem, join_labels, labels_by_zeros
-from diffrac_cvx.certificates.direction_bounds import DualPoint
+from diffrac_cvx.certificates.direction_bounds import Blocks, DualPoint, certify_blocks
 from diffrac_cvx.certificates.proof import bound_at
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense

@@ -48,9 +48,6 @@ from .comparison import (
     validate as validate,
 )
 from .errors import (
-    ClusterConnectionError as ClusterConnectionError,
-)
-from .errors import (
     DataError as DataError,
 )
 from .errors import (
@@ -73,6 +70,9 @@ from .estimators import (
 )
 from .estimators import (
     DiffracClusteringCV as DiffracClusteringCV,
+)
+from .estimators import (
+    MultiLabelDiffrac as MultiLabelDiffrac,
 )
 from .estimators import (
     SavedModel as SavedModel,

@@ -54,22 +54,5 @@ class InvalidBoundError(RuntimeError):
         return type(self), (str(self), self.lower, self.objective)
 
 
-class ClusterConnectionError(RuntimeError):
-    """The connection to a dask cluster was lost while data were read; the message gives the bounds certified so far.
-
-    Attributes
-    ----------
-    bracket : tuple of two floats, or None
-        Bounds certified before the connection was lost.
-    """
-
-    def __init__(self, message: str, bracket: tuple[float, float] | None = None) -> None:
-        super().__init__(message)
-        self.bracket = bracket
-
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[float, float] | None]]:
-        return type(self), (str(self), self.bracket)
-
-
 class DegenerateDataWarning(UserWarning):
     """The data are degenerate (for example, a constant column): the result is valid but may not be the intended one."""

@@ -210,15 +210,12 @@ class BaselineRecord:
         Function that returns labels in {-1, +1} from the data and a seed ``rng=``.
     problem : str
         Objective that it minimises.
-    takes_time_limit : bool
-        Whether the function takes ``time_limit=``, in seconds.
     takes_constraints : bool
         Whether the function takes ``constraints=``, which its labels satisfy.
     """
 
     function: Callable[..., Array]
     problem: str
-    takes_time_limit: bool = False
     takes_constraints: bool = False
 
 
@@ -265,8 +262,8 @@ SOLVERS: dict[str, SolverRecord] = {
 }
 
 BASELINES: dict[str, BaselineRecord] = {
-    "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened", takes_time_limit=True),
-    "alternating": BaselineRecord(alternating_optimization, "(2)", takes_time_limit=True, takes_constraints=True),
+    "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened"),
+    "alternating": BaselineRecord(alternating_optimization, "(2)", takes_constraints=True),
     "k-means standardised": BaselineRecord(kmeans_standardized, "k-means, columns of unit variance"),
     "Gaussian mixture": BaselineRecord(gaussian_mixture, "likelihood, columns of unit variance"),
 }

@@ -4,7 +4,6 @@ import io
 from pathlib import Path
 from typing import NamedTuple
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,11 +14,6 @@ def as_map(X, folder):
     """A map of a file, which a process may write to."""
     np.save(folder / "X.npy", X)
     return np.load(folder / "X.npy", mmap_mode="r+")
-
-
-def as_dask(X, parts=2):
-    """Chunks of rows."""
-    return da.from_array(X, chunks=(-(-len(X) // parts), X.shape[1]))
 
 
 def read_only(X):
@@ -51,10 +45,8 @@ BY_PARTS = {
     "csr": lambda X, _: scipy.sparse.csr_array(X),
     "csc": lambda X, _: scipy.sparse.csc_matrix(X),
     "coo": lambda X, _: scipy.sparse.coo_array(X),
-    "dask": lambda X, _: as_dask(X),
-    "sparse dask": lambda X, _: as_dask(X).map_blocks(scipy.sparse.csr_array),
 }
-LEFT_TO_SLOW_TESTS = {"csr", "coo", "sparse dask"}  # beside "csc" and "dask", where a test takes all forms
+LEFT_TO_SLOW_TESTS = {"csr", "coo"}  # beside "csc", where a test takes all forms
 FORMS = {name: lambda X, _, make=make: make(X) for name, make in IN_MEMORY.items()} | {"memory map": as_map} | BY_PARTS
 
 

@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import dask
 import dask.array as da
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from forms import as_dask, as_map, parquet
+from forms import as_map, parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.dense import DensePoints
@@ -64,42 +63,15 @@ def groups(folder, content):
     return dc.datasets.column_groups(("age", "job_clerk", "site_a"), folder / "groups.csv")
 
 
-def chunked(table):
-    """Three chunks of rows."""
-    return as_dask(table, parts=3)
-
-
-def loaded(load):
-    """Three chunks declared as (20, 4) doubles, each loaded by a function of its first row."""
-    return da.concatenate([da.from_delayed(dask.delayed(load)(i), (20, D), float) for i in range(0, N, 20)])
-
-
-def raises(error):
-    """Chunks of which the second cannot be read."""
-
-    def load(first):
-        if first == 20:
-            raise error
-        return TALL[first : first + 20]
-
-    return loaded(load)
-
-
-def second_chunk(change):
-    """Chunks of which the second is changed."""
-    return loaded(lambda first: change(TALL[first : first + 20]) if first == 20 else TALL[first : first + 20])
-
-
 def namespace(folder):
     """The names that the calls use; files are written into a folder."""
     X = np.random.default_rng(0).integers(-4, 5, (8, 3)).astype(float)
     Y = np.where(np.arange(8) < 5, 1.0, -1.0)
     result = dc.low_rank(X, lam=0.1, tol=1e-3)
     return {
-        "__name__": __name__, "np": np, "pd": pd, "dc": dc, "da": da, "dask": dask, "scipy": scipy, "X": X, "Y": Y,
+        "__name__": __name__, "np": np, "pd": pd, "dc": dc, "da": da, "scipy": scipy, "X": X, "Y": Y,
         "TALL": TALL, "WEIGHTS": np.arange(8) % 4.0, "result": result, "F": result.F, "folder": folder,
-        "as_map": lambda table: as_map(table, folder), "chunked": chunked, "loaded": loaded, "raises": raises,
-        "second_chunk": second_chunk, "with_entry": with_entry, "weights_of": weights_of,
+        "as_map": lambda table: as_map(table, folder), "with_entry": with_entry, "weights_of": weights_of,
         "leading_direction": leading_direction, "GroupNorms": GroupNorms, "DensePoints": DensePoints,
         "centered": center_columns(X), "race": driver.race, "WarmStart": WarmStart, "Stopping": Stopping,
         "replace": replace, "table": table, "TEXT": TEXT,

@@ -119,11 +119,8 @@ def solve_normalized(X, nu=1.0, a=0.0, c=0.0):
 
 def best_fit(X, y, nu=1.0, a=0.0, c=0.0):
     """Eq. (9) at labels y, minimised over v as a quadratic program."""
-    n, d = X.shape
-    v = cp.Variable(d)
-    misfit = cp.sum_squares(y - y.mean() - X @ v) / n + nu * y.mean() ** 2
-    penalty = cp.sum_squares(cp.multiply(column(a, d), v)) + cp.square(cp.norm1(cp.multiply(column(c, d), v)))
-    return solved(cp.Problem(cp.Minimize(misfit + penalty)))
+    d = X.shape[1]
+    return best_pair_penalty_fit(X, y, nu, column(a, d) ** 2, [[j] for j in range(d)], column(c, d) ** 2)[0]
 
 
 def labelings(n):
@@ -131,10 +128,10 @@ def labelings(n):
     return np.array([(1.0, *rest) for rest in product((1.0, -1.0), repeat=n - 1)])
 
 
-def fits(X, nu=1.0, a=0.0, c=0.0):
-    """Eq. (9), minimised over v, at all labellings.
+def best_labeling(X, nu=1.0, a=0.0, c=0.0):
+    """Value of Eq. (9) and its labels, by enumeration of 2^(n-1) labellings.
 
-    The minimiser solves the linear system of its own signs, so the best of all 3^d sign patterns is exact.
+    The minimiser over v solves the linear system of its own signs, so the best of all 3^d sign patterns is exact.
     """
     n, d = X.shape
     a, c = column(a, d), column(c, d)
@@ -150,13 +147,8 @@ def fits(X, nu=1.0, a=0.0, c=0.0):
         )
         penalty = v**2 @ a**2 + (np.abs(v) @ c) ** 2
         best = np.minimum(best, np.mean((targets - v @ X.T) ** 2, axis=1) + penalty)
-    return best + nu * ys.mean(axis=1) ** 2
-
-
-def best_labeling(X, nu=1.0, a=0.0, c=0.0):
-    """Value of Eq. (9) and its labels, by enumeration of 2^(n-1) labellings."""
-    values = fits(X, nu, a, c)
-    return values.min(), labelings(len(X))[values.argmin()]
+    best += nu * ys.mean(axis=1) ** 2
+    return best.min(), ys[best.argmin()]
 
 
 # Columns in groups, and known signs: not in the paper.  Groups are lists of columns, each with a weight, that of the

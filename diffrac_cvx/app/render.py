@@ -204,10 +204,10 @@ def figures_of(model: Any, table: Table) -> Iterator[Figure]:
 
 def encode_figure(display: Any, caption: str) -> Figure:
     """Return the encoded figure of a display."""
-    from diffrac_cvx.plotting.canvas import without_pyplot
+    from matplotlib import figure as mpl  # without pyplot, which takes half a second and may need a screen
 
-    with without_pyplot():  # its import takes half a second and may need a screen
-        figure = display.plot().figure_
+    figure = mpl.Figure(layout="constrained")
+    display.plot(figure)
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
     return Figure(base64.b64encode(file.getvalue()).decode(), caption)

@@ -1,6 +1,5 @@
 """Standard methods: alternation and 2-means for Eq. (2), and on standardised columns 2-means, mixture and spectral."""
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -10,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.points.checks import Array, as_data, as_generator, positive, positive_int
+from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import column_basis, standardize_columns
 from diffrac_cvx.rounding.two_clusters import alternate
 
-LLOYD_MAX_ITER = 100  # per run on standardised columns
+LLOYD_MAX_ITER = 100  # per run
 FULL_COVARIANCE_RATIO = 5  # points per feature from which the Gaussians have full covariances
 N_NEIGHBORS = 10  # of each point, itself included, in the graph of spectral clustering
 
@@ -26,8 +26,6 @@ def alternating_optimization(
     *,
     n_init: int = 10,
     rng: np.random.Generator | int,
-    max_iter: int = 100,
-    time_limit: float | None = None,
     constraints: Constraints | None = None,
 ) -> Array:
     """Return the labels of largest squared correlation in several alternating runs, the first point at +1.
@@ -46,10 +44,6 @@ def alternating_optimization(
         Number of runs; default 10.
     rng : numpy.random.Generator or int
         Random generator of the initial labels, or its seed.
-    max_iter : int
-        Maximum number of alternations per run; default 100.
-    time_limit : float, optional
-        Time in seconds after which no new run starts.
     constraints : Constraints, optional
         Must-link and cannot-link constraints and known labels, satisfied in every alternation.  Known labels keep their
         sign, instead of the first point at +1.
@@ -59,43 +53,32 @@ def alternating_optimization(
     DataError
         If X is invalid.
     ParameterError
-        If n_init, rng, max_iter or time_limit is invalid.
+        If n_init or rng is invalid.
     """
-    started = time.perf_counter()
-    Q = column_basis(as_data(X))
-    random, max_iter = as_generator(rng), positive_int(max_iter, "max_iter")
+    Q, random = column_basis(as_data(X)), as_generator(rng)
     chunklets = chunklets_of(constraints, len(Q))
 
     def run() -> Array:
         start = random.choice([-1.0, 1.0], size=len(Q))
-        y = alternate(Q, chunklets.adjust_labels(start, start), max_iter, chunklets)
+        y = alternate(Q, chunklets.adjust_labels(start, start), chunklets)
         return y if chunklets.labeled >= 0 else y * y[0]
 
-    return _best_run(Q, run, n_init, time_limit, started)
+    return _best_run(Q, run, n_init)
 
 
-def kmeans_whitened(
-    X: npt.ArrayLike,
-    *,
-    n_init: int = 10,
-    rng: np.random.Generator | int,
-    max_iter: int = 100,
-    time_limit: float | None = None,
-) -> Array:
+def kmeans_whitened(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int) -> Array:
     """Return the labels of 2-means on whitened data, the best of several runs of Lloyd's algorithm, the first at +1.
 
     On whitened data, the distortion of 2-means is smallest where the squared correlation of Eq. (2) is largest: this is
     another local search for the objective of alternating_optimization.  Each run starts from k-means++ centres and has
-    max_iter iterations.  The data are whitened once, O(n d^2); an iteration is O(n d).
+    100 iterations.  The data are whitened once, O(n d^2); an iteration is O(n d).
 
     Source: section 2.1 and Figure 4.
 
-    Parameters and errors are those of alternating_optimization.
+    Parameters, except constraints, and errors are those of alternating_optimization.
     """
-    started = time.perf_counter()
     Q = column_basis(as_data(X))
-    run = partial(_lloyd_run, Q, positive_int(max_iter, "max_iter"), as_generator(rng))
-    return _best_run(Q, run, n_init, time_limit, started)
+    return _best_run(Q, partial(_lloyd_run, Q, as_generator(rng)), n_init)
 
 
 def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int) -> Array:
@@ -119,7 +102,7 @@ def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Ge
         If an input is invalid; the message names the value and the remedy.
     """
     data = standardize_columns(as_data(X))
-    return _best_run(data, partial(_lloyd_run, data, LLOYD_MAX_ITER, as_generator(rng)), n_init)
+    return _best_run(data, partial(_lloyd_run, data, as_generator(rng)), n_init)
 
 
 def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Generator | int) -> Array:
@@ -134,8 +117,6 @@ def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Genera
     n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
     from sklearn.mixture import GaussianMixture  # here because scikit-learn is an optional dependency
 
-    if not data.any():  # all points are equal
-        return np.ones(len(data))
     covariances = "full" if len(data) >= FULL_COVARIANCE_RATIO * data.shape[1] else "diag"
     seed = int(random.integers(2**31))
     mixture = GaussianMixture(2, covariance_type=covariances, n_init=n_init, random_state=seed)
@@ -155,9 +136,7 @@ def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
     data, random = standardize_columns(as_data(X)), as_generator(rng)
     from sklearn.cluster import SpectralClustering
 
-    if not data.any():  # all points are equal
-        return np.ones(len(data))
-    if len(data) == 2:  # too few points for a graph
+    if len(data) == 2 and data.any():  # too few points for a graph
         return np.array([1.0, -1.0])
     graph = {"affinity": "nearest_neighbors", "n_neighbors": min(N_NEIGHBORS, len(data) - 1)}
     clustering = SpectralClustering(2, **graph, random_state=int(random.integers(2**31)))
@@ -165,27 +144,26 @@ def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
 
 
 def _fit_quietly(estimator: Any, data: Array) -> Array:
-    """Return the labels of a scikit-learn estimator, without its warnings."""
+    """Return the labels of a scikit-learn estimator, without its warnings; one cluster if all points are equal."""
+    if not data.any():
+        return np.ones(len(data))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = estimator.fit_predict(data)
     return np.where(found == found[0], 1.0, -1.0)
 
 
-def _lloyd_run(data: Array, max_iter: int, random: np.random.Generator) -> Array:
+def _lloyd_run(data: Array, random: np.random.Generator) -> Array:
     """Return the labels of 2-means from k-means++ centres; if all points are equal, they are one cluster."""
-    found = scipy.cluster.vq.kmeans2(data, 2, max_iter, minit="++", rng=random)[1] if data.any() else np.ones(len(data))
+    if not data.any():
+        return np.ones(len(data))
+    found = scipy.cluster.vq.kmeans2(data, 2, LLOYD_MAX_ITER, minit="++", rng=random)[1]
     return np.where(found == found[0], 1.0, -1.0)
 
 
-def _best_run(
-    Q: Array, run: Callable[[], Array], n_init: int, time_limit: float | None = None, started: float = 0.0
-) -> Array:
-    """Return the best labels of the runs, at least one; no run starts later than time_limit after `started`."""
-    limit = np.inf if time_limit is None else positive(time_limit, "time_limit")
-    found = []
-    for _ in range(positive_int(n_init, "n_init")):
+def _best_run(Q: Array, run: Callable[[], Array], n_init: int) -> Array:
+    """Return the best labels of the runs; after the deadline no run starts but the first."""
+    count, found = positive_int(n_init, "n_init"), list[Array]()
+    while not found or (len(found) < count and not is_late()):
         found.append(run())
-        if time.perf_counter() - started >= limit:
-            break
     return max(found, key=lambda y: separation(Q, y))

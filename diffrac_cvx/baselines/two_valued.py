@@ -15,6 +15,7 @@ from diffrac_cvx.solvers.factored.solver import low_rank
 RANDOM_STARTS = 20  # of the search for a direction
 RELAXATION_TOL = 1e-3  # certified gap of the relaxation
 RELAXATION_MAX_ITER = 2000  # of the relaxation
+LOSS_MAX_ITER = 500  # steps of L-BFGS per run of CURE
 QUARTIC_END, LINEAR_START = 2.0, 4.0  # a and b of the loss: quartic up to a, linear from b = 2a
 
 
@@ -92,7 +93,7 @@ def kurtosis_along(v: Array, Z: Array) -> tuple[float, Array]:
     return value, 4 * (Z.T @ scores**3 / len(Z) - value * u) / length
 
 
-def cure(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int, max_iter: int = 500) -> Array:
+def cure(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int) -> Array:
     r"""Return the signs of the affine function of smallest loss in several runs, the first point at +1.
 
     The loss has two wells, at 1 and -1, and a penalty on the mean balances the clusters:
@@ -110,23 +111,19 @@ def cure(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int, 
     Source: Wang, Yan and Diaz, "Efficient clustering for stretched mixtures: landscape and optimality", NeurIPS 2020,
     with a = 2.
 
-    Parameters, except time_limit and constraints, and errors are those of alternating_optimization; max_iter limits the
-    L-BFGS steps.
+    Parameters, except constraints, and errors are those of alternating_optimization.
     """
     Q = column_basis(as_data(X))
-    n_init, max_iter = positive_int(n_init, "n_init"), positive_int(max_iter, "max_iter")
-    random = as_generator(rng)
+    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
     n, r = Q.shape
     if r == 0:  # all points are equal
         return np.ones(n)
     Z = np.column_stack([np.ones(n), n**0.5 * Q])
     # Projected random vectors of R^n: the starts do not depend on the basis that whitens the data.
     starts = (Q.T @ random.standard_normal(n) for _ in range(n_init))
+    points = (np.append(0.0, start / np.linalg.norm(start)) for start in starts)
     runs = (
-        scipy.optimize.minimize(
-            loss, np.append(0.0, start / np.linalg.norm(start)), (Z,), "L-BFGS-B", True, options={"maxiter": max_iter}
-        )
-        for start in starts
+        scipy.optimize.minimize(loss, at, (Z,), "L-BFGS-B", True, options={"maxiter": LOSS_MAX_ITER}) for at in points
     )
     t = Z @ min(runs, key=lambda run: float(run.fun)).x
     return np.where((t >= 0.0) == (t[0] >= 0.0), 1.0, -1.0)

@@ -418,7 +418,7 @@ def find_components(
     DataError, ParameterError
         If an input is invalid; the message names the value and the remedy.
     ResourceError
-        If X is a dask array that does not fit in memory.
+        If a streamed table does not fit in memory.
     """
     nu, data = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True).X
     n, d = data.shape

@@ -18,7 +18,7 @@ from diffrac_cvx.points.linear_algebra import (
     cholesky,
     eigh,
     eigvalsh,
-    extreme_eigenpairs,
+    lanczos,
     momentum,
     solve_lower,
     symmetric,
@@ -138,7 +138,7 @@ def refine_dual(problem: DirectionProblem, M: Array, V: Array, C: Array, steps: 
 
 def negative_part(S: Array) -> Array:
     """Return the negative part of a symmetric matrix; for a large one, only in its leading eigenvectors."""
-    values, vectors = extreme_eigenpairs(S, MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else eigh(S)
+    values, vectors = lanczos(S.dot, len(S), MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else eigh(S)
     return times(vectors * np.minimum(values, 0.0), vectors.T)
 
 
@@ -158,7 +158,7 @@ def best_combination(
     if not are_finite(M, C, right):
         return np.inf, 1.0, 0.0
     if B is None:  # of a large matrix slightly too small
-        lowest = float((extreme_eigenpairs(C, 1, "SA", EIGENVALUE_ERROR)[0] if is_large else eigvalsh(C))[0])
+        lowest = float((lanczos(C.dot, len(C), 1, "SA", EIGENVALUE_ERROR)[0] if is_large else eigvalsh(C))[0])
         lowest -= EIGENVALUE_ERROR * is_large
 
     def is_above(limit: float, trivial_weight: float) -> bool:
@@ -205,5 +205,5 @@ def top_eigenvalue(M: Array) -> float:
     if not are_finite(M):
         return np.inf
     if len(M) > LARGE_SIZE:
-        return float(extreme_eigenpairs(M, 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
+        return float(lanczos(M.dot, len(M), 1, "LA", EIGENVALUE_ERROR)[0][-1]) * (1.0 + EIGENVALUE_ERROR)
     return float(eigvalsh(M)[-1])

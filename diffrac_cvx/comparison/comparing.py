@@ -33,7 +33,7 @@ from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_pen
 from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.registry import explain_unsupported, penalty_parts
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
-from diffrac_cvx.rounding.diagnostics import find_diagnostics, find_label_diagnostics
+from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.solvers import low_rank
 
 CERTIFICATE_COLUMNS = (
@@ -314,10 +314,8 @@ def row_of(
     row |= {"warning": "", "seconds": found.seconds, "iterations": np.nan, "excluded": None}
     row["status"] = found.reason
     if found.labels.size:
-        if result is None or found.problem != "(15)":
-            diagnostics = find_label_diagnostics(found.labels, task.penalty)
-        else:
-            diagnostics = find_diagnostics(task.X, found.labels, result, nu=task.nu, penalty=task.penalty)
+        of_15 = result if found.problem == "(15)" else None
+        diagnostics = find_diagnostics(task.X, found.labels, of_15, nu=task.nu, penalty=task.penalty)
         row["warning"] = ", ".join(diagnostic.code for diagnostic in diagnostics)
     if found.labels.size and y_true is not None:
         row["error"] = error_of(y_true, found.labels)

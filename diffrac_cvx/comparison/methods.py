@@ -10,6 +10,7 @@ import numpy as np
 
 from diffrac_cvx import registry
 from diffrac_cvx.certificates import certify_labels
+from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.points.checks import Array, as_labels
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding import kmeans_centered
@@ -87,8 +88,8 @@ def baseline_method(name: str) -> Method:
     record = registry.BASELINES[name]
 
     def run(task: ComparisonTask) -> Array:
-        limits: dict[str, Any] = {"time_limit": task.time_limit} if record.takes_time_limit else {}
-        return record.function(task.X, rng=task.seed, **task.given, **limits)
+        with time_limited(deadline_after(task.time_limit)):
+            return record.function(task.X, rng=task.seed, **task.given)
 
     parts = (*registry.ALL_PARTS, *(["constraints"] if record.takes_constraints else []))
     return Method(record.problem, run, parts, registry.no_bound)

@@ -27,7 +27,6 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result
@@ -386,9 +385,7 @@ def sample_points(
     if not mask.all():
         rows = np.flatnonzero(mask)
         table = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
-    data = as_data(
-        np.asarray(table_array(table) if hasattr(table, "toarray") or is_chunked(table) else table), warn=False
-    )
+    data = as_data(np.asarray(table_array(table) if hasattr(table, "toarray") else table), warn=False)
     normalized = None
     if weights is not None and weights.normalized is not None:
         normalized = weights.normalized[mask[weights.mask]]

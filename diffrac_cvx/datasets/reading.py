@@ -130,19 +130,12 @@ def unpacked_limit(expansion: int = 1) -> int:
 
 def read_parquet(content: bytes) -> RawTable:
     """Return the columns of a Parquet file."""
-    import pyarrow
     from pyarrow.parquet import ParquetFile
 
     file = ParquetFile(BytesIO(content))
     unpacked = 8.0 * file.metadata.num_rows * file.metadata.num_columns
     require_memory(MEMORY_COPIES * unpacked, "the unpacked table", "use a part of it")
-    table = file.read()
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        try:
-            column.validate(full=True)
-        except pyarrow.ArrowInvalid:
-            raise DataError(f"column {name!r} is not UTF-8 text. Write it as UTF-8") from None
-    frame = table.to_pandas()
+    frame = file.read().to_pandas()
     columns = [
         column.to_numpy(dtype=float, na_value=np.nan) if column.dtype.kind in "biuf" else list(column)
         for _, column in frame.items()

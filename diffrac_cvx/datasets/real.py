@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -25,7 +24,6 @@ KINDS = ("two-class", "multi-label", "extra")
 DATA_HOME_VARIABLE = "DIFFRAC_DATA_HOME"
 SUBFOLDERS = ("", "libsvm")  # inside the data folder
 MAX_UNPACKED = 100_000_000  # unpacked bytes of arrays to be checked
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BLOCK, MAX_BLOCKS = 65536, 1500  # bytes and blocks of a download; the files have at most a few megabytes
 TIMEOUT = 30.0  # seconds without a response
 
@@ -213,19 +211,17 @@ def parse_file(record: DataSet, packed: bytes) -> tuple[Array, Array]:
     return read_libsvm(packed)
 
 
-def fetch(name: str, *, url: str | None = None) -> Path:
+def fetch(name: str) -> Path:
     """Download the file of a data set, unless it is already present, and return its path.
 
     The file is saved in $DIFFRAC_DATA_HOME, or in diffrac_cvx in the user's cache folder, and only if its sha256 is the
-    known one.  An interrupted download starts from the beginning: the files have at most a few megabytes.
+    known one.  An interrupted download starts from the beginning: the files have at most a few megabytes.  Redirects
+    are refused.
 
     Parameters
     ----------
     name : str
         Data set with a known address, such as "australian", "dna" or "w1a"; a shipped one is not downloaded.
-    url : str, optional
-        Mirror of the file, by https (http on this machine only); by default the page named in the paper.  Redirects are
-        refused.
 
     Raises
     ------
@@ -240,26 +236,23 @@ def fetch(name: str, *, url: str | None = None) -> Path:
     for path in possible_paths(record):
         if path.is_file() and matches_checksum(record, path.read_bytes()):
             return path
-    if not (address := url or record.url):
+    if not record.url:
         raise ParameterError(explain_missing(record))
-    parts = urlsplit(address)
-    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)):
-        raise DataError(f"{address} cannot be used for {name!r}: the protocol must be https")
     import requests  # here because most users never download a file
 
     path = cache_folder() / record.file
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with requests.get(address, stream=True, timeout=TIMEOUT, allow_redirects=False) as response:
+        with requests.get(record.url, stream=True, timeout=TIMEOUT, allow_redirects=False) as response:
             if response.status_code != requests.codes.ok:
                 raise requests.RequestException(response=response)
             packed = b"".join(islice(response.iter_content(BLOCK), MAX_BLOCKS))
         if not matches_checksum(record, packed):
-            raise DataError(f"{address} is not the known file of {name!r} (its sha256 differs); no file was saved")
+            raise DataError(f"{record.url} is not the known file of {name!r} (its sha256 differs); no file was saved")
         with atomic_file(path) as part:
             part.write_bytes(packed)
     except requests.RequestException as error:
         answer = type(error).__name__ if error.response is None else f"status {error.response.status_code}"
-        message = f"{name!r} could not be downloaded from {address} ({answer}); no file was saved"
-        raise DataError(f"{message}. Check the connection, or pass the url of a mirror") from None
+        message = f"{name!r} could not be downloaded from {record.url} ({answer}); no file was saved"
+        raise DataError(f"{message}. Check the connection, or save the file of a mirror as {path}") from None
     return path

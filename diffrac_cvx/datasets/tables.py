@@ -26,7 +26,6 @@ from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int,
 
 MISSING_POLICIES = ("error", "drop", "mean")
 DEFAULTS = vars(ReadOptions()) | {"missing": "error"}
-SUMMARY_NAMES = ("total", "totals", "grand total", "sum", "mean", "average", "avg", "sd", "std", "median", "min", "max")
 MISSING_CODES = [float("9" * digits + end) for digits in range(2, 7) for end in ("", ".9", ".99")]  # or their negatives
 
 
@@ -165,14 +164,13 @@ def read_table(
     given: dict[str, Any] = {**roles, **vars(reading), "missing": missing}
     options = {key: value for key, value in given.items() if value not in (None, (), [], DEFAULTS.get(key))}
     raw = read_file(source, name or str(source), reading)
-    summaries = [] if transpose else find_summary_row(raw)
     raw, drop = transpose_table(raw, drop) if transpose else (raw, drop)
     label = label if label is not None else raw.label
     targets, encoded = [label] if label else [], [] if one_hot == "all" else list(one_hot)
     require_columns(raw, [*targets, *drop, *aside, *encoded])
     used = [column for column in raw.columns if column not in drop]
     columns, changes = read_numbers(raw, used, reading.marks, reading.na_values, {*targets, *aside, *encoded})
-    messages = [*raw.notes, *summaries, *changes]
+    messages = [*raw.notes, *changes]
     features = {column: columns[column] for column in used if column not in {*targets, *aside}}
     if not features:
         raise DataError("no column is left as a feature")
@@ -209,9 +207,9 @@ def read_table(
 def require_columns(table: RawTable, names: Sequence[str]) -> None:
     """Raise DataError naming all columns that the table lacks."""
     if unknown := [name for name in names if name not in table.columns]:
-        what = f"column{'s' * (len(unknown) > 1)} {format_list(map(repr, unknown))}"
+        what = f"{'is no column' if len(unknown) == 1 else 'are no columns'} {format_list(map(repr, unknown))}"
         suggestion = did_you_mean(unknown[0], table.columns)
-        message = f"there is no {what}; the columns are {format_list(table.columns)}{suggestion}"
+        message = f"there {what}; the columns are {format_list(table.columns)}{suggestion}"
         note = next((note for note in table.notes if note.startswith("the first line")), "")
         if not note:
             raise DataError(message)
@@ -258,15 +256,6 @@ def clean_missing(
 
 
 # Warnings
-
-
-def find_summary_row(table: RawTable) -> list[str]:
-    """Return a note on the last row if it has an entry such as Total that no other row of its column has."""
-    lasts = [(column[-1], column) for column in table.columns.values() if len(column) and isinstance(column[-1], str)]
-    summaries = [(text.strip(), column) for text, column in lasts if text.strip(" .:").lower() in SUMMARY_NAMES]
-    found = [text for text, column in summaries if [str(entry).strip() for entry in column].count(text) == 1]
-    note = "the last row is named {!r} but used as a point. Skip lines at the end if it is not one"
-    return [note.format(found[0])] if found else []
 
 
 def find_data_warnings(X: Array, names: Sequence[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "classifier": ["DiffracClassifier"],
         "clustering": ["DiffracClustering"],
         "clustering_cv": ["DiffracClusteringCV"],
+        "multi_label": ["MultiLabelDiffrac"],
         "persistence": ["SavedModel", "load_model", "save_model"],
     },
 )

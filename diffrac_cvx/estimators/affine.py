@@ -21,7 +21,6 @@ from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, mak
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points, table_times
-from diffrac_cvx.points.streamed import is_chunked, known_shape
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
 from diffrac_cvx.problem.result import Result, Status
@@ -52,10 +51,9 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
-        """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
-        if not is_chunked(X) and not isinstance(X, np.memmap):
+        """Return checked data as they are: an array, a memory map or a sparse matrix."""
+        if not isinstance(X, np.memmap):
             return validate_data(self, X, reset=reset, **VALIDATION_OPTIONS, **options)
-        X = known_shape(X)
         _check_n_features(self, X, reset=reset)
         if reset:
             _check_feature_names(self, X, reset=True)
@@ -71,7 +69,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ) -> ScaledTable:
         """Return the points of positive weight, checked, centred and, if ``standardize``, scaled to unit variance.
 
-        Memory maps, sparse matrices and dask arrays are streamed.
+        Memory maps and sparse matrices are streamed.
         """
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
@@ -135,17 +133,18 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return ``X @ coef_ + intercept_``.
 
-        Shape (n,), positive for label 1 or the second class, or (n, K), largest at the cluster or class.
+        Shape (n,), positive for label 1 or the second class, or (n, K), largest at the cluster or class; with several
+        labels (n, n_labels), positive if the label is 1.
         """
         check_is_fitted(self)
         return self._decide(self._read_table(X, reset=False))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the labels of points, numbered as in ``labels_``, shape (n,)."""
-        return cluster_indices(self.decision_function(X))
+        """Return the labels of points, numbered as in ``labels_``, shape (n,) or (n, n_labels)."""
+        return self._label(self.decision_function(X))
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the projections onto the directions, shape (n, 1), or (n, K) for more than two clusters."""
+        """Return the projections onto the directions, shape (n, 1), or (n, K) for more than two clusters or labels."""
         check_is_fitted(self)
         projected = table_times(self._read_table(X, reset=False), np.transpose(self.coef_))
         return projected[:, None] if projected.ndim == 1 else projected
@@ -161,6 +160,10 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _decide(self, table: Any) -> Array:
         """Return the values of the affine functions at the rows of a checked table."""
         return np.asarray(table_times(table, np.transpose(self.coef_)) + self.intercept_)
+
+    def _label(self, values: Array) -> npt.NDArray[np.int64]:
+        """Return the labels for these values."""
+        return cluster_indices(values)
 
 
 def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:

@@ -29,7 +29,6 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
@@ -214,8 +213,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array, data frame or sparse matrix
-            At least as many points as clusters.  For two clusters a sparse matrix, a dask array and a memory map with
-            many rows are streamed; for more they are converted to one array, which has to fit in memory.
+            At least as many points as clusters.  For two clusters a sparse matrix and a memory map with many rows are
+            streamed; for more they are converted to one array, which has to fit in memory.
         y : ignored
         sample_weight : (n,) array, optional
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
@@ -268,8 +267,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
         weights = as_weights(sample_weight, n, min_positive=max(K, 2))
         streamed = hasattr(table, "toarray") or (isinstance(table, np.memmap) and many_rows(*table.shape))
-        streamed = is_chunked(table) or (streamed and self.solver in ("low_rank", "fista"))
-        plain = K == 2 and weights is None and not chunklets.max_size
+        plain = K == 2 and weights is None and not chunklets.max_size and self.solver in ("low_rank", "fista")
         given = table if plain and streamed else table_array(table)
         problem: dict[str, Any] = {
             "sample_weight": None if weights is None else weights.of_all(), "constraints": constraints,

@@ -24,7 +24,6 @@ from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.points.checks import Array, as_table, one_of, require_finite
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.points.streamed import is_chunked
 from diffrac_cvx.rounding.many_clusters import cluster_indices
 
 FILE_KIND = "diffrac-cvx score"
@@ -49,6 +48,8 @@ class SavedModel:
         Class name of the estimator.
     coef, intercept : (d,) array and float, or (K, d) array and (K,) array
         ``coef_`` and ``intercept_`` of the estimator, in the units of the features.
+    is_multilabel : bool
+        True if each point has several labels instead of one cluster.
     classes : (K,) array or None
         Class names, for a classifier.
     names : tuple of str or None
@@ -67,6 +68,7 @@ class SavedModel:
     model: str
     coef: Array
     intercept: Any
+    is_multilabel: bool = False
     classes: npt.NDArray[Any] | None = None
     names: tuple[str, ...] | None = None
     means: Array | None = None
@@ -77,7 +79,7 @@ class SavedModel:
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters or classes."""
+        """Number of clusters or classes, or of labels if each point has several."""
         return 2 if self.coef.ndim == 1 else len(self.coef)
 
     def decision_function(self, X: Any) -> Array:
@@ -85,7 +87,7 @@ class SavedModel:
 
         Parameters
         ----------
-        X : (n, d) array, data frame, sparse matrix or dask array
+        X : (n, d) array, data frame or sparse matrix
             Points, in the units of the training data; they are converted to one array, which has to fit in memory.
 
         Raises
@@ -98,8 +100,7 @@ class SavedModel:
             if absent:
                 raise DataError(f"X has no column {', '.join(map(repr, absent))}; pass all features of the model")
             X = X[list(self.names)]
-        in_parts = is_chunked(X) or hasattr(X, "toarray")
-        table = table_array(X) if in_parts else as_table(X).astype(np.float64, copy=False)
+        table = table_array(X) if hasattr(X, "toarray") else as_table(X).astype(np.float64, copy=False)
         require_finite(table, "X")
         n, d = table.shape[1], self.coef.shape[-1]
         if n != d:
@@ -107,11 +108,12 @@ class SavedModel:
         return np.asarray(table @ np.transpose(self.coef) + self.intercept)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return clusters or classes, as the estimator does.
+        """Return clusters, labels (n, K) or classes, as the estimator does.
 
         Parameters and errors are those of `decision_function`.
         """
-        indices = cluster_indices(self.decision_function(X))
+        values = self.decision_function(X)
+        indices = (values > 0.0).astype(np.int64) if self.is_multilabel else cluster_indices(values)
         return indices if self.classes is None else self.classes[indices]
 
 
@@ -123,7 +125,7 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
 
     Parameters
     ----------
-    model : DiffracClustering, DiffracClusteringCV or DiffracClassifier
+    model : DiffracClustering, DiffracClusteringCV, DiffracClassifier or MultiLabelDiffrac
         Fitted estimator.
     path : str or Path
         File, written atomically.
@@ -140,6 +142,7 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         If the file cannot be written.
     """
     from diffrac_cvx.estimators.affine import AffineClusterer
+    from diffrac_cvx.estimators.multi_label import MultiLabelDiffrac
 
     if not isinstance(model, AffineClusterer):
         more = "; save its last step, a model of the transformed table" if hasattr(model, "steps") else ""
@@ -161,6 +164,7 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         "model": type(model).__name__,
         "coef": model.coef_,
         "intercept": model.intercept_,
+        "is_multilabel": isinstance(model, MultiLabelDiffrac),
         "classes": getattr(model, "classes_", None),
         "names": None if names is None else list(map(str, names)),
         "means": means,

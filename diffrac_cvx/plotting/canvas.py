@@ -1,8 +1,6 @@
 """Basics of all displays, in the only module that imports matplotlib: axes, palette, non-overlapping labels."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,7 +22,6 @@ WIDTH, HEIGHT = 5.2, 3.6  # inches, of one panel
 PER_DEVIATION = "coefficient per std. deviation"
 MAX_NAME_LENGTH = 40  # characters of a drawn name
 MAX_LEGEND_ENTRIES = 8  # lines of a legend; more would not fit in the axes
-WITHOUT_PYPLOT: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are created without pyplot
 
 
 class Style(NamedTuple):
@@ -55,9 +52,8 @@ def merge_style(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
 
 
 def style_of(k: int) -> Style:
-    """Return the k-th style; colours repeat with other dashes and markers, for up to 64 distinct styles."""
-    other = STYLES[(k + k // len(STYLES)) % len(STYLES)]
-    return Style(STYLES[k % len(STYLES)].color, other.linestyle, other.marker)
+    """Return the k-th style; after eight they repeat."""
+    return STYLES[k % len(STYLES)]
 
 
 def line_style(k: int, given: Mapping[str, Any], **default: Any) -> dict[str, Any]:
@@ -74,33 +70,19 @@ class Display:
     axes_: tuple[Axes, ...]
 
     def _open(self, ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT)) -> tuple[Axes, ...]:
-        """Store and return the axes: those given, or those of a new figure, stacked with a shared x axis."""
-        if ax is not None:
-            self.axes_ = tuple(np.ravel(np.array(ax, dtype=object)))[:panels]
-            if len(self.axes_) < panels:
-                raise ParameterError(f"ax has {len(self.axes_)} axes for {panels} panels")
-        else:
-            if WITHOUT_PYPLOT.get():
-                from matplotlib.figure import Figure
-
-                figure = Figure(figsize=size, layout="constrained")
-            else:
-                figure = pyplot().figure(figsize=size, layout="constrained")
+        """Store and return the axes: those given, or new ones of a figure, given or new, with a shared x axis."""
+        figure = pyplot().figure(layout="constrained") if ax is None else ax
+        if hasattr(figure, "set_size_inches"):
+            figure.set_size_inches(size)
             self.axes_ = tuple(figure.subplots(panels, 1, sharex=True, squeeze=False).flat)
             for axes in self.axes_:
                 axes.spines[["top", "right"]].set_visible(False)
+        else:
+            self.axes_ = tuple(np.ravel(np.array(ax, dtype=object)))[:panels]
+            if len(self.axes_) < panels:
+                raise ParameterError(f"ax has {len(self.axes_)} axes for {panels} panels")
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self.axes_
-
-
-@contextmanager
-def without_pyplot() -> Iterator[None]:
-    """Create figures without pyplot, which is not thread-safe, in this thread."""
-    token = WITHOUT_PYPLOT.set(True)
-    try:
-        yield
-    finally:
-        WITHOUT_PYPLOT.reset(token)
 
 
 def pyplot() -> Any:
@@ -140,7 +122,10 @@ def label_ends(
     points = 72.0 / ax.figure.dpi
     left = ax.get_xlim()[0]
     at = np.array([ax.transData.transform((left, height))[1] * points for height in heights])
-    moved = separate_positions(at, 1.25 * size) - at
+    order, room = np.argsort(at, kind="stable"), 1.25 * size * np.arange(len(at))
+    moved = np.zeros(len(at))
+    if len(at):  # without the room between neighbours, the nearest positions are an isotonic regression
+        moved[order] = scipy.optimize.isotonic_regression(at[order] - room).x + room - at[order]
     return [
         ax.annotate(
             text, (1.0, height), (5.0, float(shift)), xycoords=("axes fraction", "data"), textcoords="offset points",
@@ -148,16 +133,6 @@ def label_ends(
         )
         for height, shift, text, color in zip(heights, moved, texts, colors, strict=True)
     ]  # fmt: skip
-
-
-def separate_positions(at: Array, distance: float) -> Array:
-    """Return the least-squares nearest positions with the same order and at least this distance between them."""
-    order = np.argsort(at, kind="stable")
-    room = distance * np.arange(len(at))  # subtracting it leaves an isotonic regression
-    moved = np.empty(len(at))
-    if len(at):
-        moved[order] = scipy.optimize.isotonic_regression(at[order] - room).x + room
-    return moved
 
 
 def format_name(name: str) -> str:

@@ -1,5 +1,6 @@
 """Displays of a direction: its coefficients, and the points projected onto it."""
 
+from numbers import Number
 from typing import Any, Self
 
 import numpy as np
@@ -7,14 +8,10 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.plotting import canvas
-from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval, positive_int
-from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, weights_of
+from diffrac_cvx.points.checks import Array, as_data, as_matrix, in_unit_interval, positive_int
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding.directions import best_direction, leading_direction
+from diffrac_cvx.rounding.directions import leading_direction
 from diffrac_cvx.rounding.directions import threshold as threshold_between
-
-HATCHES = (None, "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
 
 
 class DirectionDisplay(canvas.Display):
@@ -170,28 +167,6 @@ class ProjectionDisplay(canvas.Display):
         self.symbol = symbol
 
     @classmethod
-    def from_labels(cls, X: npt.ArrayLike, labels: npt.ArrayLike, *, penalty: Penalty = NO_PENALTY) -> Self:
-        """Return the display of the centred data projected onto the best direction for the labels.
-
-        Parameters
-        ----------
-        X : (n, d) array
-            Data; centred here.
-        labels : (n,) array
-            Labels in {-1, +1}.
-        penalty : Penalty
-            Weights a and c of Eq. (9), which the direction minimises.
-
-        Raises
-        ------
-        DataError, ParameterError
-            If an input is invalid; the message names the value and the remedy.
-        """
-        data = as_data(X, warn=False)
-        y = as_labels(labels, len(data))
-        return cls(data @ best_direction(array_points(data), y - y.mean(), weights_of(penalty, data.shape[1])), labels)
-
-    @classmethod
     def from_estimator(
         cls, estimator: Any, X: npt.ArrayLike, y: npt.ArrayLike | None = None, *, output: int = 0
     ) -> Self:
@@ -235,8 +210,11 @@ class ProjectionDisplay(canvas.Display):
         self.bars_: list[Any] = []
         for k, label in enumerate(self.classes):
             points = self.projection[self.labels == label]
-            style = histogram_style(k) | {"label": f"label {format_label(label)}, {len(points)} points"} | kwargs
-            self.bars_.append(ax.hist(points, edges, **style)[2])
+            color = canvas.style_of(k).color
+            text = f"{label:g}" if isinstance(label, Number) else canvas.format_name(str(label))
+            style: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (color, 0.35), "edgecolor": color}
+            style |= {"linewidth": 1.2, "label": f"label {text}, {len(points)} points"}
+            self.bars_.append(ax.hist(points, edges, **style | kwargs)[2])
         self.threshold_line_ = ax.axvline(self.threshold, color=canvas.GRAY, ls="--", lw=1.0, label="threshold")
         ax.set_xlabel(self.symbol)
         ax.set_ylabel("number of points")
@@ -244,15 +222,3 @@ class ProjectionDisplay(canvas.Display):
         drawn = [bars[0] for bars in self.bars_]
         self.legend_ = canvas.short_legend(ax, drawn, [self.threshold_line_], fontsize="small", loc="upper left")
         return self
-
-
-def histogram_style(k: int) -> dict[str, Any]:
-    """Return the keywords of the k-th histogram; colours repeat with other hatches, for up to 64 distinct styles."""
-    color, hatch = canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]
-    face = (color, 0.35 if hatch is None else 0.1)
-    return {"histtype": "stepfilled", "facecolor": face, "edgecolor": color, "hatch": hatch, "linewidth": 1.2}
-
-
-def format_label(label: Any) -> str:
-    """Return a label as text, without trailing zeros for numbers."""
-    return f"{label:g}" if isinstance(label, (int, float, np.number)) else canvas.format_name(str(label))

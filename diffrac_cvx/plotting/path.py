@@ -98,7 +98,13 @@ class PathDisplay(canvas.Display):
             if name in ("coefficients", "groups"):
                 self._coefficients(axes, name, labeled, kwargs)
             else:
-                self._curve(axes, name, kwargs)
+                at = self.path.parameter
+                self.lines_[name] = axes.plot(at, getattr(self.path, name), **canvas.line_style(0, kwargs))
+            if name == "value":
+                band: dict[str, Any] = {"color": canvas.SECONDARY, "alpha": 0.2, "lw": 0}
+                self.fill_ = axes.fill_between(at, self.path.lower, self.path.upper, **band)
+            if name in ("error", "imbalance", "eigenvalue_ratio"):
+                axes.set_ylim(-0.04, 1.04)
             if ax is not None or axes is self.axes_[-1]:
                 axes.set_xlabel(PARAMETER_SYMBOLS[self.path.name])
         return self
@@ -122,11 +128,3 @@ class PathDisplay(canvas.Display):
         texts = [canvas.format_name(titles[j]) for j in named]
         colors = [self.lines_[name][j].get_color() for j in named]
         self.texts_ += canvas.label_ends(ax, V[end, named].tolist(), texts, colors)
-
-    def _curve(self, ax: canvas.Axes, name: str, kwargs: dict[str, Any]) -> None:
-        at = self.path.parameter
-        self.lines_[name] = ax.plot(at, getattr(self.path, name), **canvas.line_style(0, kwargs))
-        if name == "value":
-            self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=canvas.SECONDARY, alpha=0.2, lw=0)
-        if name in ("error", "imbalance", "eigenvalue_ratio"):
-            ax.set_ylim(-0.04, 1.04)

@@ -1,4 +1,4 @@
-"""Displays of results: certified bounds over time, and spectra of Y and V."""
+"""Displays of results: certified bounds over time, spectra of Y and V, and the scores of a structure test."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -6,8 +6,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.comparison.structure import StructureTest
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import Axes, Display, line_style, scale_x, short_legend
+from diffrac_cvx.plotting.canvas import ACCENT, PALE, Axes, Display, line_style, scale_x, short_legend
 from diffrac_cvx.points.checks import Array, one_of
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import EPS
@@ -15,6 +16,8 @@ from diffrac_cvx.problem.result import Progress, Result
 
 X_AXES = ("iteration", "seconds")
 MAX_MARKERS = 40  # longest line with a marker at each point
+MIN_EIGENVALUE = 1e-10  # of the trace: smaller ones are rounding errors and below the axis
+MIN_CELLS, MAX_CELLS = 10, 40  # of the histogram of a structure test
 
 
 class BracketDisplay(Display):
@@ -136,7 +139,7 @@ class SpectrumDisplay(Display):
         singular = np.linalg.svd(result.F, compute_uv=False)
         return cls(singular**2, None if result.G is None else np.linalg.svd(dense(result.G), compute_uv=False) ** 2)
 
-    def plot(self, ax: Axes | None = None, *, most: int = 20, floor: float = 1e-10, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, *, most: int = 20, **kwargs: Any) -> Self:
         """Draw the leading eigenvalues on a logarithmic axis.
 
         Parameters
@@ -145,8 +148,6 @@ class SpectrumDisplay(Display):
             By default those of a new figure.
         most : int
             Maximum number of eigenvalues drawn.
-        floor : float
-            Lower end of the axis; smaller eigenvalues are rounding errors.
         **kwargs
             Passed to ``Axes.plot``.
         """
@@ -160,11 +161,65 @@ class SpectrumDisplay(Display):
         ]  # fmt: skip
         self.labels_line_, self.directions_line_ = lines
         ax.set_yscale("log")
-        ax.set_ylim(floor, 2.0)
+        ax.set_ylim(MIN_EIGENVALUE, 2.0)
         ax.locator_params(axis="x", integer=True)
         ax.set_xlabel("$i$")
         ax.set_ylabel(r"fraction of the trace, $\lambda_i\,/\,\mathrm{tr}$")
         self.legend_ = ax.legend(frameon=False, loc="upper right")
+        return self
+
+
+class StructureDisplay(Display):
+    """Display of the scores of a structure test: a histogram, and their density estimate with one mode.
+
+    A gap between groups is where the histogram is far below the curve.
+
+    Parameters
+    ----------
+    test : StructureTest
+        Test of a table.
+
+    Attributes
+    ----------
+    bars_ : BarContainer
+        Histogram of the scores, as a density.
+    line_ : Line2D
+        Gaussian kernel density estimate at the critical bandwidth, the smallest with one mode.
+    legend_ : Legend
+    """
+
+    def __init__(self, test: StructureTest) -> None:
+        if test.bandwidth == 0.0:
+            raise DataError("The test has no scores. Test again without a time limit, or with a smaller penalty.")
+        self.test = test
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the histogram of the scores and their density estimate.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default those of a new figure.
+        **kwargs
+            Passed to ``Axes.bar``.
+        """
+        (ax,) = self._open(ax)
+        scores, bandwidth = self.test.scores, self.test.bandwidth
+        n_cells = int(np.clip(2.0 * len(scores) ** 0.5, MIN_CELLS, MAX_CELLS))
+        style: dict[str, Any] = {
+            "width": np.ptp(scores) / n_cells,
+            "align": "edge",
+            "color": PALE,
+            "label": "rows left out",
+        } | kwargs
+        density, edges = np.histogram(scores, n_cells, density=True)
+        self.bars_ = ax.bar(edges[:-1], density, **style)
+        at = np.linspace(scores.min(), scores.max(), 300)
+        kernel = np.exp(-0.5 * ((at[:, None] - scores) / bandwidth) ** 2) / (bandwidth * (2.0 * np.pi) ** 0.5)
+        (self.line_,) = ax.plot(at, kernel.mean(axis=1), color=ACCENT, lw=1.5, label="smoothed to one mode")
+        ax.set_xlabel(f"score along the split (p = {self.test.pvalue:.2g}: {self.test.verdict})")
+        ax.set_ylabel("density")
+        self.legend_ = short_legend(ax, [self.bars_, self.line_], fontsize="small")
         return self
 
 

@@ -78,7 +78,7 @@ def psd_factor(M: Array, rtol: float = 0.0) -> Array:
         if U is not None:
             return U
         if is_late(10.0 * float(len(M)) ** 3):
-            values, vectors = extreme_eigenpairs(M, 60, tol=ROUGH_RTOL)  # there is no time for more
+            values, vectors = lanczos(M.dot, len(M), 60, "LA", ROUGH_RTOL)  # there is no time for more
             return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1])
     values, vectors = eigh(M)
     keep = values > max(rtol * values[-1], 0.0)
@@ -113,13 +113,8 @@ def eigvalsh(M: Array) -> Array:
     return np.asarray(np.linalg.eigvalsh(M))
 
 
-def extreme_eigenpairs(M: Array, k: int, which: End = "LA", tol: float = 0.0) -> tuple[Array, Array]:
-    """Return about k eigenpairs of a symmetric matrix, increasing, by the Lanczos method, O(size^2) per step."""
-    return lanczos(lambda x: M @ x, len(M), k, which, tol)
-
-
 def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, tol: float) -> tuple[Array, Array]:
-    """Return k eigenpairs of a symmetric operator by the Lanczos method, or those that have converged."""
+    """Return k eigenpairs of a symmetric operator, increasing, by the Lanczos method, or those that have converged."""
 
     def checked_product(x: Array) -> Array:
         check_deadline()
@@ -318,11 +313,8 @@ def column_basis(X: Array, ridge: Array | None = None) -> Array:
 
     For methods without certified bounds: directions that are zero up to rounding are omitted.
     """
-    n, d = X.shape
-    ridge = np.zeros(d) if ridge is None else ridge
-    scale = units_of(X, ridge)
-    Z = X * (scale / n**0.5)
-    return np.asarray(Z @ whitener(with_ridge_rows(Z, ridge * scale), full_rank=False))
+    X, _, (W, _, _) = scale_to_whiten(X, ridge)
+    return np.asarray(X @ (W / len(X) ** 0.5))
 
 
 def scale_to_whiten(X: Array, ridge: Array | None = None) -> tuple[Array, Array, RidgeWhitener]:
@@ -330,16 +322,10 @@ def scale_to_whiten(X: Array, ridge: Array | None = None) -> tuple[Array, Array,
 
     The scaling affects only the accuracy of X W, not its value.
     """
-    n, d = X.shape
-    ridge = np.zeros(d) if ridge is None else ridge
-    scale = units_of(X, ridge)
+    ridge = np.zeros(X.shape[1]) if ridge is None else ridge
+    scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2)))
     X, ridge = X * scale, ridge * scale
-    return X, ridge, whitener_with_ridge(X / n**0.5, ridge)
-
-
-def units_of(X: Array, ridge: Array) -> Array:
-    """Return powers of two that scale columns, including their ridge, to norm about one."""
-    return power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2)))
+    return X, ridge, whitener_with_ridge(X / len(X) ** 0.5, ridge)
 
 
 def inverse_or_one(x: Array) -> Array:

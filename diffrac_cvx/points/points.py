@@ -60,7 +60,6 @@ class Points(ABC):
 
     in_memory = False  # whether `array` needs no computation
     is_streamed = False  # whether each sum reads the table again; arrays of n numbers are then neither stored nor sent
-    is_local = True  # whether this process can hold the rows; False for the chunks of a dask array
     weights: Array | None = None  # (n,), normalised weights p_i in all means, with sum 1; None if all are equal
     chunklets: Chunklets = UNCONSTRAINED  # of constrained points, which `problem_rows` sums
     row_counts: Array | float = 1.0  # (n,), counts of the rows of `problem_rows`; the number 1 for points
@@ -255,10 +254,6 @@ class Points(ABC):
     def used_columns(self) -> Mask:
         """Return the mask of columns with a nonzero entry, shape (D,)."""
         return np.asarray(np.any([block.any(axis=0) for block in self.row_blocks()], axis=0))
-
-    def any(self) -> bool:
-        """Return whether any entry is nonzero."""
-        return bool(self.used_columns().any())
 
     def labels_factor(self, U: Factor) -> LazyFactor:
         """Return F, or a function that computes it: the unit rows of X U; Y = FF' is optimal for V = UU' (App. C.2)."""

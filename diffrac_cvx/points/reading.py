@@ -31,7 +31,7 @@ from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
 from diffrac_cvx.points.linear_algebra import EPS, row_blocks, whitener
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
-from diffrac_cvx.points.streamed import StreamedRows, is_chunked, known_shape, uncentered
+from diffrac_cvx.points.streamed import StreamedRows
 
 
 class Sample(NamedTuple):
@@ -70,16 +70,15 @@ def read_points(
 ) -> Sample:
     """Return the points of positive weight of a table, validated and centred; weights may be checked before.
 
-    X is an (n, d) array, memory map, sparse matrix or dask array, or points without weights.  With weights or
-    constraints the points are stored as an array, to which sparse matrices and dask arrays with constraints are
-    converted.  Otherwise dask arrays and, if ``are_many(n, d)``, all tables are streamed, without a copy; a sparse
-    matrix is stored by columns on request, and else streamed.
+    X is an (n, d) array, memory map or sparse matrix, or points without weights.  With weights or constraints the
+    points are stored as an array, to which sparse matrices with constraints are converted.  Otherwise tables are
+    streamed, without a copy, if ``are_many(n, d)``; a sparse matrix is stored by columns on request, and else streamed.
     """
     if isinstance(X, Points) and not (sample_weight is None and constraints is None):
         raise ParameterError("X is Points, which hold their own weights and constraints. Pass an array with these two.")
     weights = sample_weight if isinstance(sample_weight, PointWeights) else weights_for(X, sample_weight)
     if weights is not None or constraints is not None:
-        if constraints is not None and (is_chunked(X) or hasattr(X, "toarray")):
+        if constraints is not None and hasattr(X, "toarray"):
             X = table_array(X)
         centered = centered_data(X, weights, warn=warn)
         return Sample(weighted_points(centered, weights, constraints), array_points(centered[0]), weights)
@@ -94,7 +93,7 @@ def read_points(
         points = X
     elif by_columns and hasattr(X, "toarray"):
         points = as_sparse_columns(X, warn=warn)
-    elif many or is_chunked(X) or hasattr(X, "toarray"):
+    elif many or hasattr(X, "toarray"):
         threads = allowed_threads()
         with one_thread():
             points = as_rows(X, threads=threads, warn=warn)
@@ -115,44 +114,30 @@ def rank_of(X: Points) -> int:
 # Streamed tables
 
 
-def part_summary(part: StreamedRows) -> Array:
-    """Return the minima, maxima and sums of the columns of a part, shape (3, d)."""
-    found = [
-        np.stack([block.min(axis=0), block.max(axis=0), block.sum(axis=0, dtype=np.float64)])
-        for block in part.raw_blocks()
-        if len(block)
-    ]
-    low, high, total = np.reshape(found, (-1, 3, part.table.shape[1])).swapaxes(0, 1)
-    return np.stack([low.min(axis=0, initial=np.inf), high.max(axis=0, initial=-np.inf), total.sum(axis=0)])
-
-
 def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> StreamedRows:
     """Return a table as streamed rows, validated and centred as by `as_data`, in two passes.
 
     A numeric array of any type is not copied; a sparse matrix is converted to CSR, without duplicates.
     """
-    if is_chunked(X):
-        table: Any = known_shape(X)
-    elif hasattr(X, "toarray"):
-        table = as_sparse_table(X)
+    if hasattr(X, "toarray"):
+        table: Any = as_sparse_table(X)
     else:
         table = as_table(X)
         if isinstance(X, np.memmap) and table.dtype == X.dtype:
             table = X  # the memory map knows its file
     n = table.shape[0]
     require_two_points(n)
-    rows = uncentered(table, threads)
-    low, high, total = np.stack(rows.map_parts(part_summary)).swapaxes(0, 1)
+    zeros = np.zeros(table.shape[1])
+    rows = StreamedRows(table, mean=zeros, residual_mean=zeros, units=zeros + 1.0, threads=threads)
+    summaries = rows.stack(lambda block: np.stack([block.min(axis=0), block.max(axis=0), block.sum(axis=0)])[None])
+    low, high, total = summaries.swapaxes(0, 1)
     smallest, largest = low.min(axis=0), high.max(axis=0)
     size = np.maximum(np.abs(smallest), np.abs(largest))
     if not np.isfinite(size).all():
         columns = format_indices(~np.isfinite(size))
         raise DataError(f"X has entries that are NaN or infinite, in columns {columns}. Drop or impute them.")
     require_moderate_scale(size)
-    # Chunks that are computed again may differ by rounding in the type of their entries.
-    eps = np.finfo(table.dtype).eps if is_chunked(table) and table.dtype.kind == "f" else 0.0
-    rounding = max(32.0 * eps, 256.0 * EPS) * n**0.5 * size
-    rows = replace(rows, mean=total.sum(axis=0) / n, checksum_error=rounding)
+    rows = replace(rows, mean=total.sum(axis=0) / n, checksum_error=256.0 * EPS * n**0.5 * size)
     gram, residual_mean = (found / n for found in rows.add(lambda block: (block.T @ block, block.sum(axis=0))))
     gram = gram - np.outer(residual_mean, residual_mean)
     # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.
@@ -168,8 +153,6 @@ def table_array(X: Any) -> Array:
     """Return a table as an array of doubles; raise ResourceError if it does not fit in memory."""
     n, d = X.shape
     require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "use two clusters or fewer points")
-    if is_chunked(X):
-        return uncentered(as_rows(X, warn=False).table).array()
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
@@ -177,13 +160,11 @@ def raw_table(X: Any) -> Array:
     """Return any table as an array of doubles, as given; `Points` are centred."""
     if isinstance(X, Points):
         return X.array()
-    return table_array(X) if is_chunked(X) or hasattr(X, "toarray") else as_matrix(X)
+    return table_array(X) if hasattr(X, "toarray") else as_matrix(X)
 
 
 def table_times(X: Any, W: Array) -> Array:
     """Return X W, shape (n,) or (n, k), for a table that may be streamed."""
-    if is_chunked(X):
-        return uncentered(known_shape(X)) @ W
     if isinstance(X, np.memmap):
         return np.concatenate([np.asarray(block, dtype=np.float64) @ W for block in row_blocks(X)])
     return np.asarray(X @ W)

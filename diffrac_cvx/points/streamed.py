@@ -1,26 +1,23 @@
 """Streamed tables with many rows: each block is centred and scaled when it is read, without a copy of the table.
 
-The table is an array, a memory map, a sparse matrix, or a dask array, whose chunks are computed in this process or on
-the workers of a cluster, which return sums.
+The table is an array, a memory map or a sparse matrix.
 """
 
 import mmap
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import pairwise
 from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.errors import ClusterConnectionError, DataError, ParameterError
+from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, require_table
+from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, FactorTable, dense, order_columns
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
@@ -48,12 +45,11 @@ POLL_SECONDS = 0.2  # seconds between checks of the deadline while others read
 class StreamedRows(Points):
     """Matrix [(table - mean - residual_mean) * units, offset] @ basis, (n, D), stored as table and transformation.
 
-    Results over all rows are computed by parts: with threads for an array, a memory map or a sparse matrix; chunk by
-    chunk for a dask array, on the workers of a cluster if there is one.  A pass over a table that has changed since the
-    first pass raises DataError.
+    Results over all rows are computed by parts, one per thread.  A pass over a table that has changed since the first
+    pass raises DataError.
     """
 
-    table: Any  # (n, d) array, memory map, CSR array, or dask array with chunks of complete rows; not copied
+    table: Any  # (n, d) array, memory map or CSR array; not copied
     mean: Array  # (d,), of the columns
     residual_mean: Array  # (d,), mean of the columns after this subtraction
     units: Array  # (d,), factors of the centred columns; 0 for constant columns
@@ -74,10 +70,6 @@ class StreamedRows(Points):
         return int(self.table.shape[0]), columns
 
     @property
-    def is_local(self) -> bool:  # type: ignore[override]
-        return not is_chunked(self.table)
-
-    @property
     def means(self) -> Array:
         units = np.where(self.units == 0.0, 1.0, self.units)
         return (self.mean + self.residual_mean) * units if self.basis is None and not self.offset else super().means
@@ -92,8 +84,8 @@ class StreamedRows(Points):
         return 8.0 * n * D
 
     def fits(self, copies: float, available: float) -> bool:
-        """Return whether the rows are local and dense, and the given number of copies fits in the available bytes."""
-        return self.is_local and not scipy.sparse.issparse(self.table) and copies * self.unread_bytes <= available
+        """Return whether the rows are dense, and the given number of copies fits in the available bytes."""
+        return not scipy.sparse.issparse(self.table) and copies * self.unread_bytes <= available
 
     # Parts
 
@@ -103,19 +95,17 @@ class StreamedRows(Points):
         A part is `StreamedRows` of a table in memory.  Aligned arrays have one entry per row; the function receives
         those of the part.
         """
-        frame = replace(self, table=None, gram=None, threads=1, checksums=[])
-        tasks = [((i, j), tuple(values[i:j] for values in aligned)) for i, j in self.bounds()]
-        if not self.is_local:
-            passed = run_chunks(self.table, (frame, function), tasks)
-        else:
-            calls = [partial(run_part, self.table[i:j], (frame, function), i, own) for (i, j), own in tasks]
-            passed = list(in_threads(calls, self.threads)) if len(calls) > 1 else [calls[0]()]
-        found, checksums = zip(*passed, strict=True)
-        first = self.checksums[0] if self.checksums else sum(checksums)
-        if self.checksums and not np.all(np.abs(sum(checksums) - first) <= self.checksum_error):
+        bounds = self.bounds()
+        parts = [replace(self, table=self.table[i:j], gram=None, threads=1, first=i, checksums=[]) for i, j in bounds]
+        aligned_parts = [tuple(values[i:j] for values in aligned) for i, j in bounds]
+        calls = [partial(function, part, *own) for part, own in zip(parts, aligned_parts, strict=True)]
+        found = in_threads(calls, self.threads) if len(calls) > 1 else [calls[0]()]
+        total: Any = sum(sum(part.checksums) for part in parts)
+        first = self.checksums[0] if self.checksums else total
+        if self.checksums and not np.all(np.abs(total - first) <= self.checksum_error):
             raise DataError("X changed while it was being read. Do not modify X until the solver returns.")
         self.checksums.append(first)
-        return list(found)
+        return found
 
     def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
         found = self.map_parts(lambda part, *own: Points.stack(part, function, *own), *aligned)
@@ -125,9 +115,7 @@ class StreamedRows(Points):
         return reduce(add_tuples, self.map_parts(lambda part, *own: Points.add(part, function, *own), *aligned))
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Return the row ranges of the parts: the chunks, or about one part per thread, of the same complete blocks."""
-        if not self.is_local:
-            return list(pairwise(np.cumsum([0, *self.table.chunks[0]]).tolist()))
+        """Return the row ranges of the parts, about one per thread, of the same complete blocks."""
         size = -(-len(self) // (self.threads * self.block)) * self.block
         return [(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
@@ -135,7 +123,7 @@ class StreamedRows(Points):
 
     def raw_blocks(self) -> Iterator[Any]:
         """Yield the blocks of the table as arrays, and keep their checksums."""
-        for start in range(0, max(len(self), 1), self.block):  # a chunk without rows is one block
+        for start in range(0, len(self), self.block):
             check_deadline()
             block = self.table[start : start + self.block]
             rows = block.toarray() if hasattr(block, "toarray") else block
@@ -192,18 +180,13 @@ class StreamedRows(Points):
 
     def take(self, indices: Indices) -> Array:
         """Return the rows at increasing indices; those of a memory map are read a few pages at a time."""
-        if self.is_local:
-            picked = []
-            for start in range(0, len(indices), BLOCK_ROWS):
-                some = indices[start : start + BLOCK_ROWS]
-                picked.append(self.table[some])
-                release_pages(self.table[some[0] : some[-1] + 1])
-            stack = scipy.sparse.vstack if scipy.sparse.issparse(self.table) else np.concatenate
-            table = stack(picked)
-        else:
-            lazy = self.table[indices]
-            scheduler = None if current_client() else "synchronous"
-            (table,) = in_threads([partial(read, lazy.compute, scheduler=scheduler)], 1)
+        picked = []
+        for start in range(0, len(indices), BLOCK_ROWS):
+            some = indices[start : start + BLOCK_ROWS]
+            picked.append(self.table[some])
+            release_pages(self.table[some[0] : some[-1] + 1])
+        stack = scipy.sparse.vstack if scipy.sparse.issparse(self.table) else np.concatenate
+        table = stack(picked)
         return replace(self, table=table, checksums=[], threads=1).array()
 
     def in_columns(self) -> ColumnPoints:
@@ -328,20 +311,7 @@ class LabelsFactor(FactorTable):
         return np.asarray(total) / len(self)
 
 
-def uncentered(table: Any, threads: int = 1) -> StreamedRows:
-    """Return the rows of a table without centring or scaling."""
-    d = table.shape[1]
-    return StreamedRows(table, mean=np.zeros(d), residual_mean=np.zeros(d), units=np.ones(d), threads=threads)
-
-
 # Functions of parts
-
-
-def run_part(table: Any, task: tuple[StreamedRows, Callable[..., Any]], first: int, own: tuple[Array, ...]) -> Any:
-    """Return the value of a function at the part that starts at a row, and the checksum of the part."""
-    frame, function = task
-    part = replace(frame, table=table, first=first, checksums=[])
-    return function(part, *own), sum(part.checksums)
 
 
 def checksum(block: Array, first: int) -> Array:
@@ -364,106 +334,13 @@ def release_pages(block: Any) -> None:
         pages.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, (last - first) * mmap.PAGESIZE)
 
 
-def in_threads(calls: Sequence[Callable[[], Any]], workers: int) -> Iterator[Any]:
-    """Yield the values of calls, in order, from threads with the caller's deadline, which is checked while waiting."""
+def in_threads(calls: Sequence[Callable[[], Any]], workers: int) -> list[Any]:
+    """Return the values of calls, in order, from threads with the caller's deadline, which is checked while waiting."""
     pool = ThreadPoolExecutor(workers)
     tasks = [pool.submit(copy_context().run, call) for call in calls]
     try:
-        for task in tasks:
-            while not wait([task], timeout=POLL_SECONDS).done:
-                check_deadline()
-            yield task.result()
+        while wait(tasks, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION).not_done:
+            check_deadline()
+        return [task.result() for task in tasks]
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # do not wait for a slow disk
-
-
-# Dask arrays
-
-
-def is_chunked(X: object) -> bool:
-    """Return whether X is a dask collection, without importing dask."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
-
-
-def known_shape(X: Any) -> Any:
-    """Return the table unchanged, or a dask collection as an array with chunks of complete rows of known heights."""
-    if not is_chunked(X):
-        return X
-    try:
-        import dask.array as da
-    except ImportError:
-        raise ParameterError(
-            "X is a dask array, but dask is not installed. Run pip install 'diffrac-cvx[scale]'."
-        ) from None
-    if not isinstance(X, da.Array) and not hasattr(type(X), "to_dask_array"):
-        raise DataError(f"X is a dask {type(X).__name__}. Pass a dask array, for example from dask.array.from_delayed.")
-    array = X if isinstance(X, da.Array) else X.to_dask_array()
-    require_table(array)
-    if np.isnan(array.shape[0]):
-        array = read(array.compute_chunk_sizes)
-        require_table(array)
-    return array.rechunk({1: -1}) if array.numblocks[1] > 1 else array
-
-
-def run_chunks(
-    array: Any, task: tuple[StreamedRows, Callable[..., Any]], own: list[tuple[tuple[int, int], tuple[Array, ...]]]
-) -> list[Any]:
-    """Return the results of `run_part` for all chunks of a dask array, from a cluster if there is one."""
-    blocks, client = array.to_delayed().ravel(), current_client()
-    if client is None:
-        calls = [partial(run_local_chunk, block, task, *part) for block, part in zip(blocks, own, strict=True)]
-        return list(in_threads(calls, 2))  # one reads while the other computes
-    from dask.delayed import delayed
-
-    run, shared = delayed(run_chunk, pure=False), delayed(task, traverse=False)
-    futures = client.compute([run(block, shared, *part) for block, part in zip(blocks, own, strict=True)])
-    try:
-        (found,) = in_threads([partial(read, client.gather, futures)], 1)
-    finally:
-        for future in futures:  # otherwise the workers would finish a pass that was left
-            future.release()
-    return list(found)
-
-
-def run_local_chunk(block: Any, *arguments: Any) -> Any:
-    """Return the result of `run_chunk` for a chunk that this process reads."""
-    return run_chunk(read(block.compute, scheduler="synchronous"), *arguments)
-
-
-def run_chunk(
-    chunk: Any, task: tuple[StreamedRows, Callable[..., Any]], rows: tuple[int, int], own: tuple[Array, ...]
-) -> Any:
-    """Return the result of `run_part` for a chunk with these rows, with single-threaded linear algebra."""
-    table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
-    shape = (rows[1] - rows[0], len(task[0].mean))
-    if np.ma.is_masked(chunk) or table.shape != shape or table.dtype.kind not in "biuf":
-        raise DataError(
-            f"the chunk of X from row {rows[0]} on has shape {table.shape} and type {table.dtype}. "
-            f"Make it an array of numbers of shape {shape}, without masked entries."
-        )
-    with one_thread():
-        return run_part(table, task, rows[0], own)
-
-
-def current_client() -> Any:
-    """Return the client of the active dask cluster, or None without a cluster."""
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import get_client  # waits if another thread imports it
-
-    try:
-        return get_client(timeout=1)
-    except ValueError:
-        return None
-
-
-def read(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Return the value of a computation by dask; raise its errors as those of this package."""
-    try:
-        return function(*arguments, **options)
-    except DataError:
-        raise
-    except Exception as error:
-        is_lost = type(error).__module__.startswith("distributed") or "Cancelled" in type(error).__name__
-        kind = ClusterConnectionError if is_lost else DataError
-        raise kind(f"X cannot be read: {type(error).__name__}: {error}") from error

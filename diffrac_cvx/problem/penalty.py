@@ -155,11 +155,6 @@ class Penalty:
         nonnegative[read_nonnegative(self.nonnegative, d)] = True
         return SignConstraints(c, nonnegative=nonnegative, a=a)
 
-    def times(self, scale: float) -> "Penalty":
-        """Return the penalty multiplied by a number >= 0."""
-        roots = np.asarray(self.a) * scale**0.5, np.asarray(self.c) * scale**0.5
-        return Penalty(*roots, groups=self.groups, nonnegative=self.nonnegative)
-
     def with_weights(self, lam: Weight, ridge: Weight) -> "Penalty":
         """Return the penalty with new weights and the same groups and signs."""
         return Penalty(lam=lam, ridge=ridge, groups=self.groups, nonnegative=self.nonnegative)

@@ -102,12 +102,6 @@ class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("low
     rows: int = 0
     n_excluded: int = 0
 
-    def with_counts(self, rows: int, n_excluded: int) -> "Progress":
-        """Return the entry with the numbers of rows read and of excluded columns."""
-        line = Progress(*self)
-        line.rows, line.n_excluded = rows, n_excluded
-        return line
-
 
 Labels = npt.NDArray[np.int64]
 

@@ -138,7 +138,7 @@ def v_space_normalized(
     points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
     points = without_collinear(points, penalty)
     require_direction_memory(points, "v_space_normalized")
-    if nu == 1.0 and not points.any():
+    if nu == 1.0 and not points.used_columns().any():
         raise ParameterError("nu = 1 requires a varying column, but every column of X is constant; choose nu < 1")
     coordinates = scaled_coordinates(points, penalty)
     terms = direction_terms(coordinates, nu)

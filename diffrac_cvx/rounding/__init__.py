@@ -20,17 +20,6 @@ from diffrac_cvx.rounding.two_clusters import (
 )
 
 __all__ = [
-    "ROUNDINGS",
-    "LabelMixture",
-    "apply_constraints",
-    "fit_label_mixture",
-    "goemans_williamson",
-    "kmeans_1d",
-    "kmeans_centered",
-    "kmeans_rows",
-    "procrustes",
-    "refine",
-    "sign_centered",
-    "sign_leading",
-    "sign_second",
+    "ROUNDINGS", "LabelMixture", "apply_constraints", "fit_label_mixture", "goemans_williamson", "kmeans_1d",
+    "kmeans_centered", "kmeans_rows", "procrustes", "refine", "sign_centered", "sign_leading", "sign_second",
 ]  # fmt: skip

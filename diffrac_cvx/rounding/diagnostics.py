@@ -49,7 +49,7 @@ ONE_CLUSTER_REQUESTED = Diagnostic(
 def find_diagnostics(
     X: Array | Points,
     labels: npt.NDArray[Any],
-    result: Result,
+    result: Result | None,
     *,
     nu: float,
     penalty: Penalty,
@@ -60,68 +60,51 @@ def find_diagnostics(
     """Return the warnings about labels, most serious first; empty if there are none.
 
     X (n, d) is centred and in the units of the relaxation, with its weights if it is `Points`, labels (n,) are numbers
-    or names, n_clusters is the number requested, and names (d,) are the columns' names, if known.  Binary columns are
-    not searched for if X is streamed.  If the objective of the labels is given, it is compared with the lower bound.
+    or names, result is that of the relaxation (15), if there is one, n_clusters is the number requested, and names (d,)
+    are the columns' names, if known.  Binary columns are not searched for if X is streamed.  If the objective of the
+    labels is given, it is compared with the lower bound.
     """
     X = X if isinstance(X, Points) else array_points(X)
-    if not X.any():
+    if not X.used_columns().any():
         return (CONSTANT_DATA,)
-    n, count = len(X), len(np.unique(labels))
-    found: list[Diagnostic | None] = []
+    _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    n, count, found = len(X), len(sizes), list[Diagnostic]()
     if nu == 0.0:
-        found.append(
-            Diagnostic("no preference", "At nu = 0 a single cluster with all points has cost 0.", "Set nu to 1.")
-        )
-    found.append(one_cluster(count, penalty))
+        message = "At nu = 0 a single cluster with all points has cost 0."
+        found.append(Diagnostic("no preference", message, "Set nu to 1."))
+    if count == 1:
+        penalized = penalty.has_l1 or np.any(np.asarray(penalty.a) > 0.0)
+        message = "All points are in one cluster, which has the lowest cost at these parameters."
+        remedy = "Decrease lambda or the ridge, or increase nu." if penalized else "Increase nu (at most 1)."
+        found.append(Diagnostic("one cluster", message, remedy))
     if count not in (1, n_clusters):
         message = f"Only {count} of the {n_clusters} requested clusters have points."
         found.append(Diagnostic("fewer clusters", message, "Request fewer clusters, or decrease lambda or the ridge."))
-    if count > 1 and nu != 0.0 and not result.lower < nu * (1.0 - MIN_RELATIVE_GAIN):
+    if result is not None and count > 1 and nu != 0.0 and not result.lower < nu * (1.0 - MIN_RELATIVE_GAIN):
         message = "The penalty is so large that no direction lowers the cost: the clusters are arbitrary."
         found.append(Diagnostic("no gain", message, "Decrease lambda or the ridge."))
-    if result.upper <= PERFECT_FIT_COST * nu and n - 1 <= (needed := points_needed(rank := rank_of(X))):
-        message = (
-            f"Any {n} points in {rank} dimensions can be split perfectly, so the low cost is no evidence of clusters "
-            f"(about {needed:.0f} points are needed)."
-        )
-        found.append(Diagnostic("too few points", message, "Increase lambda or the ridge, or use fewer features."))
-    found += one_column(X, labels, names), outlier_cluster(labels, X.times_counts(np.ones(n)))
-    if objective is not None and count == n_clusters and not any(found):
-        found.append(weak_bound(result, objective))
-    return tuple(reason for reason in found if reason is not None)
-
-
-def find_label_diagnostics(labels: Array, penalty: Penalty) -> tuple[Diagnostic, ...]:
-    """Return the warnings that follow from the labels (n,) alone, numbers or names of any method."""
-    found = one_cluster(len(np.unique(labels)), penalty), outlier_cluster(labels, np.ones(len(labels)))
-    return tuple(reason for reason in found if reason is not None)
-
-
-def one_cluster(count: int, penalty: Penalty) -> Diagnostic | None:
-    """Return a warning if there is only one cluster."""
-    if count > 1:
-        return None
-    penalized = penalty.has_l1 or np.any(np.asarray(penalty.a) > 0.0)
-    remedy = "Decrease lambda or the ridge, or increase nu." if penalized else "Increase nu (at most 1)."
-    return Diagnostic(
-        "one cluster", "All points are in one cluster, which has the lowest cost at these parameters.", remedy
-    )
-
-
-def outlier_cluster(labels: Array, counts: Array) -> Diagnostic | None:
-    """Return a warning if a cluster has very few points; a point of n times the mean weight counts as n points."""
-    _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    n, weighted = len(counts), np.bincount(which, counts)
+    if result is not None and result.upper <= PERFECT_FIT_COST * nu:
+        needed = points_needed(rank := rank_of(X))
+        if n - 1 <= needed:
+            message = (
+                f"Any {n} points in {rank} dimensions can be split perfectly, so the low cost is no evidence of "
+                f"clusters (about {needed:.0f} points are needed)."
+            )
+            found.append(Diagnostic("too few points", message, "Increase lambda or the ridge, or use fewer features."))
+    if (reason := one_column(X, labels, names)) is not None:
+        found.append(reason)
+    counts = X.times_counts(np.ones(n))  # a point of n times the mean weight counts as n points
+    weighted = np.bincount(which, counts)
     least = int(np.argmin(weighted))
-    if len(sizes) == 1 or weighted[least] > max(1.0, OUTLIER_FRACTION * n):
-        return None
-    points = "one point" if sizes[least] == 1 else f"{sizes[least]} of {n} points"
-    points += f", with {weighted[least] / n:.2g} of the weight" if np.ptp(counts) else ""
-    return Diagnostic(
-        "few points",
-        f"One cluster has only {points}; it may consist of outliers.",
-        "Inspect these rows, remove them if they are errors, or increase the ridge.",
-    )
+    if count > 1 and weighted[least] <= max(1.0, OUTLIER_FRACTION * n):
+        points = "one point" if sizes[least] == 1 else f"{sizes[least]} of {n} points"
+        points += f", with {weighted[least] / n:.2g} of the weight" if np.ptp(counts) else ""
+        message = f"One cluster has only {points}; it may consist of outliers."
+        remedy = "Inspect these rows, remove them if they are errors, or increase the ridge."
+        found.append(Diagnostic("few points", message, remedy))
+    if result is not None and objective is not None and count == n_clusters and not found:
+        return () if (weak := weak_bound(result, objective)) is None else (weak,)
+    return tuple(found)
 
 
 def points_needed(rank: int) -> float:

@@ -230,6 +230,27 @@ def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
     return stacked[:, :d], stacked[:, d]
 
 
+def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Array]:
+    """Return directions (k, d) and offsets (k,) with scores_ij = (x_i'v_j + b_j) / sqrt(x_i'Vx_i).
+
+    They exist for all linear functions of the rows of F, which are the normalised rows of X V^(1/2) up to a rotation.
+    """
+    if result.G is None:  # the solver failed
+        return np.zeros((scores.shape[1], X.shape[1])), np.zeros(scores.shape[1])
+    G = result.G  # sparse if V has components; up to d columns
+    points = X if G.shape[0] == X.shape[1] else np.column_stack([X, np.ones(len(X))])
+    projected = np.asarray(points @ G)
+    q = np.sum(projected**2, axis=1)
+    nonzero = q > ORIGIN_RTOL * q.mean()
+    rows, wanted = projected[nonzero] / np.sqrt(q[nonzero, None]), scores[nonzero]
+    if min(rows.shape) > DIRECT_SOLVE_SIZE:  # the scores lie in a few leading directions: few iterations suffice
+        coefficients = np.column_stack([lsqr(rows, score, atol=EPS, btol=EPS)[0] for score in wanted.T])
+    else:
+        coefficients = np.linalg.lstsq(rows, wanted)[0]
+    W = np.asarray(G @ coefficients).T
+    return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
+
+
 def threshold(values: Array, sample_weight: Array | None = None) -> float:
     """Return the midpoint between the two clusters of numbers, or the largest number if all are equal."""
     labels = kmeans_1d(values, sample_weight)
@@ -272,8 +293,21 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
         If X is invalid, or the shape of V does not fit X.
     """
     points = read_points(X, by_columns=True).X  # the solvers warn
-    units = units_of(points)
-    G = factor_in_units(points, V, units)
+    d, units = points.shape[1], units_of(points)
+    if not isinstance(V, Result):
+        V = as_matrix(V, "V")
+        if V.shape not in ((d, d), (d + 1, d + 1)):
+            raise DataError(f"V has shape {V.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
+        # Unit columns first: factorising a badly scaled V would lose its small entries.
+        G: Factor = psd_factor(V[:d, :d] / np.outer(units, units))
+    elif V.G is not None:
+        if V.G.shape[0] not in (d, d + 1):
+            raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}")
+        G = scale_rows(V.G[:d], 1.0 / units)
+    elif len(V.F) != len(points):
+        raise DataError(f"the result has {len(V.F)} points, X has {len(points)}; pass the X that was solved")
+    else:  # the optimal V in (11)
+        G = np.linalg.lstsq(points.array() * units, V.F - V.F.mean(axis=0))[0]
     v = np.asarray(G @ np.linalg.eigh(points.scaled(units).gram_of_products(G))[1][:, -1])
     return np.asarray(units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
 
@@ -281,22 +315,3 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
 def units_of(X: Points) -> Array:
     """Return the factors that give centred columns mean square one."""
     return inverse_or_one(np.sqrt(X.mean_squares()))
-
-
-def factor_in_units(X: Points, V: npt.ArrayLike | Result, units: Array) -> Factor:
-    """Return G with V = GG' for columns at unit variance, without the offset; without V, V = X^+ Y X^+'."""
-    d = X.shape[1]
-    if isinstance(V, Result):
-        G, F = V.G, V.F
-        if G is None and len(F) != len(X):
-            raise DataError(f"the result has {len(F)} points, X has {len(X)}; pass the X that was solved")
-        if G is None:  # the optimal V in (11)
-            return np.asarray(np.linalg.lstsq(X.array() * units, F - F.mean(axis=0))[0])
-        if G.shape[0] not in (d, d + 1):
-            raise DataError(f"V has {G.shape[0]} rows; for these data it must have {d} or {d + 1}")
-        return scale_rows(G[:d], 1.0 / units)
-    matrix = as_matrix(V, "V")
-    if matrix.shape not in ((d, d), (d + 1, d + 1)):
-        raise DataError(f"V has shape {matrix.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
-    # Unit columns first: factorising a badly scaled V would lose its small entries.
-    return psd_factor(matrix[:d, :d] / np.outer(units, units))

@@ -72,10 +72,15 @@ def kmeans_rows(
     weights = normalize_weights(sample_weight, len(points))
     points = points - mean_of(points, weights)
     n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
+
+    def distortion(clusters: ClusterIndices) -> float:
+        deviations = points - means_of(points, clusters, weights)[clusters]
+        return float(np.sum(scale_by_sqrt_weights(deviations, weights) ** 2))
+
     runs: list[ClusterIndices] = []
     while not runs or (len(runs) < n_init and not is_late()):
         runs.append(lloyd(points, draw_centers(points, n_clusters, random, weights), weights))
-    return renumber(min(runs, key=lambda found: distortion(points, found, weights)))
+    return renumber(min(runs, key=distortion))
 
 
 def lloyd(points: Array, centers: Array, sample_weight: Array | None = None) -> ClusterIndices:
@@ -105,13 +110,6 @@ def means_of(points: Array, clusters: ClusterIndices, sample_weight: Array | Non
     """Return the means of the nonempty clusters, in the order of their indices."""
     indicators = scale_by_weights((clusters == np.unique(clusters)[:, None]).astype(np.float64), sample_weight)
     return np.asarray(indicators @ points / indicators.sum(axis=1, keepdims=True))
-
-
-def distortion(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> float:
-    """Return the sum of squared distances to the cluster means; cluster indices are consecutive from 0."""
-    return float(
-        np.sum(scale_by_sqrt_weights(points - means_of(points, clusters, sample_weight)[clusters], sample_weight) ** 2)
-    )
 
 
 def renumber(clusters: ClusterIndices) -> ClusterIndices:

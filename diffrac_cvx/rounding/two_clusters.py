@@ -205,7 +205,7 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, constraints: Constraints | Non
     """
     Q = column_basis(as_data(X))
     y = apply_constraints(as_labels(y, len(Q)), constraints)
-    return alternate(Q, y, MAX_REFINEMENTS, chunklets_of(constraints, len(Q)))
+    return alternate(Q, y, chunklets_of(constraints, len(Q)))
 
 
 def apply_constraints(
@@ -233,14 +233,14 @@ def apply_constraints(
     return chunklets_of(constraints, len(scores)).adjust_labels(signs, scale_by_weights(scores, weights))
 
 
-def alternate(Q: Array, y: Array, max_iter: int, chunklets: Chunklets) -> Array:
+def alternate(Q: Array, y: Array, chunklets: Chunklets) -> Array:
     """Alternate from y while the squared correlation grows; Q has orthonormal columns that span the centred X.
 
     Given y, w = X^+ y, so that X w = Q Q'y; given w, y is the exact 2-means of X w.  The first label is kept.
     Constraints are applied to the values minus the threshold of 2-means.
     """
     reached = separation(Q, y)
-    for _ in range(max_iter):
+    for _ in range(MAX_REFINEMENTS):
         candidate = _kmeans_of_chunklets(Q @ (Q.T @ (y - y.mean())), None, chunklets)
         candidate = candidate * (1.0 if chunklets.labeled >= 0 else y[0] * candidate[0])
         attained = separation(Q, candidate)

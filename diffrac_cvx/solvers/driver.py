@@ -17,7 +17,7 @@ from diffrac_cvx.certificates.block_problem import UNPENALIZED, labels_by_zeros,
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
 from diffrac_cvx.certificates.screening import screen_components
-from diffrac_cvx.errors import ClusterConnectionError, DataError, ParameterError
+from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.work import work_done
@@ -29,7 +29,6 @@ from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.points.streamed import known_shape
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     PrimalPoint,
@@ -141,7 +140,8 @@ class Stopping:
             return
         if self.timer.elapsed - self.last_callback >= CALLBACK_INTERVAL:
             line = self.progress._replace(seconds=self.timer.elapsed)
-            stop = self.callback(line.with_counts(self.count_rows(), self.progress.n_excluded))
+            line.rows, line.n_excluded = self.count_rows(), self.progress.n_excluded
+            stop = self.callback(line)
             self.last_callback = self.timer.elapsed
             if stop:
                 self.abort(Status.STOPPED)
@@ -189,7 +189,7 @@ def solve_by_iterates(
         return Result(**ends, factor=F, G=G, status=status, n_iter=0, seconds=seconds, solver=solver)
 
     # 1. Read the table, and return the closed form if only the offset remains.
-    nu, X = in_unit_interval(nu, "nu"), known_shape(X)
+    nu = in_unit_interval(nu, "nu")
     try:
         with time_limited(stopping.deadline):
             sample = read_points(
@@ -237,13 +237,14 @@ def solve_by_iterates(
                 bounds = iterate.bounds or certify(problem, point, iterate.dual)
                 lower = max(lower, bounds.lower)
                 now = Progress(iterate.n_iter, stopping.timer.elapsed, min(lower, best.value), best.value)
-                history.append(now.with_counts(problem.X.rows_read, problem.coordinates.n_excluded))
+                now.rows, now.n_excluded = problem.X.rows_read, problem.coordinates.n_excluded
+                history.append(now)
                 status = stopping.stop_reason(history[-1])
                 if status is not None:
                     break
         except EarlyExitError as leave:
             status = leave.status
-        except (DataError, ClusterConnectionError) as error:
+        except DataError as error:
             raise with_bracket(error, min(lower, best.value), best.value) from error
         except (ArithmeticError, ValueError) as error:
             if not is_out_of_range(error):
@@ -277,7 +278,7 @@ def solve_by_iterates(
         try:
             certified_data = exclude_columns(data, problem.coordinates.excluded)
             found = with_certified_value(found, RoundingBound(certified_data, nu, penalty), stopping)
-        except (DataError, ClusterConnectionError) as error:
+        except DataError as error:
             raise with_bracket(error, found.lower, found.upper) from error
         return with_all_points(found, problem, sample.X_all, sample.weights, constraints)
 
@@ -316,12 +317,9 @@ def with_certified_value(found: Result, rounding_bound: RoundingBound, stopping:
     return replace(found.checked_against(objective), seconds=stopping.timer.elapsed)
 
 
-def with_bracket(
-    error: DataError | ClusterConnectionError, lower: float, upper: float
-) -> DataError | ClusterConnectionError:
+def with_bracket(error: DataError, lower: float, upper: float) -> DataError:
     """Return the error with the bounds certified before the data changed or became unreadable."""
-    message = f"{error}; certified so far: the optimum lies in {Bracket(lower, upper)}"
-    message += ", for the data as first read" if isinstance(error, DataError) else ""
+    message = f"{error}; certified so far: the optimum lies in {Bracket(lower, upper)}, for the data as first read"
     return type(error)(message, bracket=(lower, upper))
 
 
@@ -340,7 +338,7 @@ def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> 
     if found.max(initial=0) == 0:
         return None
     d, certified = len(problem.coordinates.scale) - int(problem.coordinates.has_offset), None
-    if problem.X.is_local and len(problem.X) * len(penalized) ** 2 <= 1e9:
+    if len(problem.X) * len(penalized) ** 2 <= 1e9:
         if len(point.q) != len(problem.X):  # q is not stored for streamed rows
             problem = problem.in_columns()
             point = problem.rescale(point.U)

@@ -2,8 +2,8 @@ r"""
 scikit-learn estimators
 =======================
 
-`DiffracClustering`, `DiffracClusteringCV` and `DiffracClassifier` follow scikit-learn's conventions: pipelines, grid searches, data frames,
-sparse input, ``set_output``. They need the extra ``app`` (``pip install 'diffrac-cvx[app]'``).
+`DiffracClustering`, `DiffracClusteringCV`, `DiffracClassifier` and `MultiLabelDiffrac` follow scikit-learn's conventions:
+pipelines, grid searches, data frames, sparse input, ``set_output``. They need the extra ``app`` (``pip install 'diffrac-cvx[app]'``).
 """
 
 import matplotlib.pyplot as plt
@@ -74,6 +74,6 @@ assert np.array_equal(merged.predict(grades), full.labels_)
 #
 # ``score`` is the squared correlation of predicted labels and projections on the points given. On held-out points it needs
 # no true labels, so that ``GridSearchCV`` works without changes; :doc:`choosing` has a better rule. :doc:`saving` has pipelines,
-# :doc:`/auto/tutorial/many_labels` several labels at once.
+# :doc:`/auto/tutorial/many_labels` the problem of `MultiLabelDiffrac`.
 
 plt.show()

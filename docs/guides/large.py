@@ -104,10 +104,10 @@ except dc.ResourceError as error:
 # - a **memory map**, ``np.load("rows.npy", mmap_mode="r")``, with at least 40 000 rows and :math:`40 d^2`: rows are read block by
 #   block and their pages let go;
 # - a **sparse matrix** of scipy, for word counts and categories: its columns are centred and scaled implicitly. With an
-#   l1 penalty this works for many thousands of columns; without one V is dense, which limits the number of columns;
-# - a **dask array**, of zarr, parquet or HDF files or of anything else, with whole rows in its chunks: ``dask.array.from_zarr``,
-#   ``dask.dataframe.read_parquet(...)`` (``pip install 'diffrac-cvx[scale]'``). If a ``distributed.Client`` is open its
-#   workers read the chunks, and only sums are sent (:doc:`/cluster`).
+#   l1 penalty this works for many thousands of columns; without one V is dense, which limits the number of columns.
+#
+# Tables in other files, such as zarr, parquet or HDF, are written to a memory map first: ``dask.array.store`` fills one, made by
+# ``np.lib.format.open_memmap("rows.npy", "w+", np.float32, shape)``, chunk by chunk.
 #
 # The solver reads all rows a few times: once for every bracket in its history. Between passes it works on a sample.
 
@@ -136,14 +136,11 @@ print(f"{len(model.support_)} of 500 columns are selected, certified gap {gap}")
 
 # %%
 # CVXPY's builders, more than two clusters, `certify_y`, sample weights and `compare` require an array; their error names the
-# conversion (``X.toarray()``, ``X.compute()``).  `find_components` gathers a dask array, if it fits.
+# conversion (``X.toarray()``).
 #
 # Measurements of ``make scale``, to a certified gap of 0.001, with one thread. *Additional memory* is the peak of the whole process
 # minus its size before:
 #
 # .. include:: ../scale.inc
 #
-# A pass costs about :math:`n d (d + 2r)` multiplications, and moves sums of :math:`3 d^2` numbers for each chunk, in addition to
-# the factor, :math:`d r`, independent of the rows of a chunk. The number of passes hardly grows. So at n = 10⁹ and d = 100, four
-# hundred times the work of the largest file above with four times as much for each row, 64 machines of 16 such cores would need
-# seconds for a pass if every core kept its chunks in memory and no time were lost. It was not tried.
+# A pass costs about :math:`n d (d + 2r)` multiplications. The number of passes hardly grows with n.

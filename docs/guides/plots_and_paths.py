@@ -12,7 +12,7 @@ display                      shows                                              
 `plotting.SpectrumDisplay`   eigenvalues of Y and V                                       a result
 `plotting.StructureDisplay`  scores of rows that did not choose the direction of a split  `structure_test`
 `plotting.DirectionDisplay`  coefficients of the direction                                a result, an estimator
-`plotting.ProjectionDisplay` labels along the direction                                   labels, an estimator
+`plotting.ProjectionDisplay` labels along the direction                                   scores, an estimator
 `plotting.PathDisplay`       coefficients, value and error along nu or lambda             a path
 ============================ ============================================================ ======================
 

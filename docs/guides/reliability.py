@@ -123,7 +123,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # duplicates, nearly collinear columns, condition numbers up to :math:`10^{14}`, units from :math:`10^{-8}` to :math:`10^{8}`, means
 # of :math:`10^{12}`, outliers of :math:`10^{6}`; all nu; ridge and l1 weights of 0, :math:`10^{-8}` to :math:`10^{3}`, equal or by
 # column; tables with more columns than rows and a ridge from :math:`10^{-20}` to :math:`10^{16}` of a column, a few columns up to
-# :math:`10^{18}` times as large as the others, sample weights, sparse matrices and dask arrays; feature groups and sign constraints. The
+# :math:`10^{18}` times as large as the others, sample weights, sparse matrices and streamed tables; feature groups and sign constraints. The
 # objective at every V that is returned is computed in sixty digits, from the numbers in the array, and so is the
 # least value of Eq. (9) over all labellings where there are at most eight points, with an l1 penalty at most five. No lower bound may be above any of
 # these, and no upper bound below its own.

@@ -72,7 +72,7 @@ print(saved.model, saved.n_clusters, saved.predict(new)[:10])
 print(dc.metrics.contingency_matrix(wine.target[1::2], saved.predict(new)).counts)
 
 # %%
-# All estimators of this package can be saved, including those with classes. If the table was read by
+# All estimators of this package can be saved, including those with several labels and those with classes. If the table was read by
 # `datasets.read_table`, pass it as ``table=``: then ``diffrac-cvx predict`` can read similar files, categories included.
 #
 # **The bounds are about the first table.** They bound the cost of the split of *its* points and do not apply to new points, which are

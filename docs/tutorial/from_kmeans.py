@@ -101,10 +101,6 @@ print(f"error after rounding: {dc.metrics.clustering_error(y, labels):.3f}")
 assert dc.metrics.clustering_error(y, labels) == 0.0
 
 # %%
-
-ProjectionDisplay.from_labels(X, labels).plot()
-
-# %%
 # A certificate of the labels
 # ---------------------------
 # The relaxation bounds Eq. (9) from below. So the labels have a certified optimality gap, which does not depend on the true
@@ -113,6 +109,7 @@ ProjectionDisplay.from_labels(X, labels).plot()
 proof = dc.certify_labels(X, labels, result)
 print(f"objective {dc.format_upper(proof.objective)}, gap {dc.format_upper(proof.gap)}")
 print(f"lower bound for every labelling: {dc.format_lower(proof.lower)}")
+ProjectionDisplay(X @ proof.v, labels).plot()
 
 # %%
 # Values lie in [0, 1], so 0.008 is small. It is not zero: these labels may not be optimal.

@@ -1,7 +1,7 @@
 """Small adversarial instances by family: very different sizes, ties, collinear columns, every kind of weight.
 
 Some are wide, with a ridge on every column between negligible and dominant compared with the data, or have sample
-weights, or are given as a sparse matrix or a dask array; some have feature groups or known signs.  Some are close to
+weights, or are given as a sparse matrix or streamed rows; some have feature groups or known signs.  Some are close to
 the limit for constant columns: columns that nearly copy others and are not penalised, or that vary little around a
 large offset.  Some tables change while they are read.
 """
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 import diffrac_cvx as dc
+from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.typing import Array
 
 Rng = np.random.Generator
@@ -65,10 +66,8 @@ class Instance(NamedTuple):
         """Data as passed to the functions."""
         if self.form == "sparse":
             return scipy.sparse.csr_array(self.X)  # type: ignore[return-value]
-        if self.form == "dask":
-            import dask.array
-
-            return dask.array.from_array(self.X, chunks=(3, -1))  # type: ignore[no-any-return, no-untyped-call]
+        if self.form == "streamed":
+            return as_rows(self.X, warn=False)  # type: ignore[return-value]
         return self.X
 
 
@@ -228,10 +227,12 @@ def of_any(rng: Rng) -> Instance:
 
 
 def of_family(rng: Rng) -> Instance:
-    """Return an instance of the families of arrays, some with sample weights, sparse, or in chunks."""
+    """Return an instance of the families of arrays, some with sample weights, sparse, or streamed."""
     made = of_any(rng)
     w = 10.0 ** rng.uniform(-3, 2, len(made.X)) if rng.integers(4) == 0 else None
-    return made._replace(w=w, form="array" if w is not None else str(rng.choice(["array", "array", "sparse", "dask"])))
+    return made._replace(
+        w=w, form="array" if w is not None else str(rng.choice(["array", "array", "sparse", "streamed"]))
+    )
 
 
 def draw_nu(rng: Rng) -> float:
@@ -330,7 +331,7 @@ def celsius_fahrenheit(rng: Rng) -> Instance:
     without = X.copy()
     without[:, 1 : 1 + len(chosen)] = celsius[:, None]
     a = np.append(np.zeros(1 + len(chosen)), 10.0 ** rng.uniform(-2, 0, k) * rng.integers(2))
-    form = str(rng.choice(["array", "array", "sparse", "dask"]))
+    form = str(rng.choice(["array", "array", "sparse", "streamed"]))
     return Instance(X, draw_nu(rng), a, np.zeros(len(a)), form=form, without=without)
 
 
@@ -354,14 +355,14 @@ def changed_table(rng: Rng) -> Instance:
     if rng.integers(3):
         X, after = after, X
     a = np.full(d, 10.0 ** rng.uniform(-2, 0)) if rng.integers(2) else np.zeros(d)
-    form = "dask" if rng.integers(3) == 0 else str(rng.choice(["map", "rows"])) + (" of integers" if integers else "")
+    form = "rows" if rng.integers(3) == 0 else str(rng.choice(["map", "rows"])) + (" of integers" if integers else "")
     return Instance(X, draw_nu(rng), a, np.zeros(d), form=form, after=after)
 
 
 # Families with their own penalties, numbered by position: append new ones to keep the others unchanged.
 WHOLE: dict[str, Callable[[Rng], Instance]] = {
     "large_columns": large_columns,
-    "read_by_chunks": lambda rng: of_any(rng)._replace(form="dask"),
+    "read_by_chunks": lambda rng: of_any(rng)._replace(form="streamed"),
     "sparse_table": sparse_table,
     "weighted": weighted,
     "wide": wide,

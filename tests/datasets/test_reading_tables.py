@@ -43,6 +43,11 @@ def test_features_labels_and_names_come_apart():
     assert (table.names, table.classes, table.notes) == (("height", "weight"), ("cat", "dog"), ())
     np.testing.assert_array_equal(table.y, [-1, 1, -1])
     assert read("a,c\n1,x\n4,y\n3,z\n", "c").y is None
+    for saved in (TEXT.replace("\n", "\r\n"), TEXT.replace("\n", "\r"), TEXT.rstrip(), TEXT.replace(",", ", ")):
+        np.testing.assert_array_equal(read(saved, "species").X, table.X)
+    equal = read(TEXT.replace("weight", "height"), "species")
+    assert equal.names == ("height", "height (2)")
+    assert equal.notes == ("columns with equal names were renamed: 'height (2)'",)
 
 
 # The first line
@@ -153,6 +158,7 @@ def test_a_mark_that_may_be_either_is_said_and_can_be_named(how, expected):
     assert table.X[0, 0] == expected
     assert said(table, "1,234 in column 'a' was read as 1.234. Specify the decimal mark or the thousands") == (not how)
     assert read("a;b\n1.234;1\n5;2\n", thousands=".").X[0, 0] == 1234
+    np.testing.assert_array_equal(read("x\n1,5\n2,25\n0,5\n", decimal=",").X[:, 0], [1.5, 2.25, 0.5])
 
 
 def test_marks_follow_the_other_columns_but_none_that_is_dropped():
@@ -161,26 +167,14 @@ def test_marks_follow_the_other_columns_but_none_that_is_dropped():
     assert read(text, drop=["b", "c"]).X[0, 0] == 1.234
 
 
-def test_numbers_with_two_decimal_marks_are_neither_dropped_nor_guessed():
-    error = fault("a;b\n1,5;1\n12.5;2\n3,25;4\n")
-    assert "column 'a' ('12.5'); the first is in row 1" in str(error)
-    assert error.columns == ()
-
-
 # Missing values
 
 
 MISSING = "a,b,y\n1,2,u\n3,,v\n5,NA,u\n7,8,\n"
 
 
-def test_missing_values_are_counted_by_column_with_the_remedies():
-    error = fault(MISSING, "y")
-    assert "3 of 4 rows: column 'b' (2), the label (1)" in str(error)
-    assert "the first missing value is in row 1" in str(error)
-    assert error.remedies == ("missing",)
-
-
 def test_rows_with_missing_values_are_dropped_or_filled_with_means_but_labels_never():
+    assert fault(MISSING, "y").remedies == ("missing",)
     table = read(MISSING + "9,1,v\n", "y", missing="drop")
     np.testing.assert_array_equal(table.rows, [0, 4])
     np.testing.assert_array_equal(table.X, [[1, 2], [9, 1]])
@@ -212,14 +206,11 @@ def test_a_line_of_units_is_left_out_if_its_texts_are_read_as_missing():
 
 
 def test_all_text_columns_are_named_at_once_with_remedies_but_no_outcome_becomes_a_feature():
-    error = fault(TEXT)
-    assert "remove the units of numbers" in str(error)
-    assert "text in column 'species' ('cat', 'dog'); the first is in row 0 of the data (counted from 0)" in str(error)
-    assert error.columns == (("species", "drop"),)
+    assert fault(TEXT).columns == (("species", "drop"),)
+    assert fault("a,b,c\nNA,1,\nNA,2,\n", missing="mean").columns == (("a", "drop"), ("c", "drop"))
     error = fault(BASE.assign(sex="m", name=[f"p{i}" for i in range(60)]))
     assert "text in columns 'sex' ('m'), 'name' ('p0', 'p1', 'p2')" in str(error)
     assert dict(error.columns) == {"sex": "drop", "name": "drop"}
-    assert all("--" not in str(one) for one in (error, fault(MISSING, "y"), fault("a,b\n1,inf\n2,3\n")))
 
 
 @pytest.mark.parametrize("one_hot", [["city", "size"], "all"])
@@ -237,13 +228,6 @@ def test_a_missing_category_is_a_missing_value_and_numbers_may_be_categories():
     assert read("k,b\n1,1\n2,2\n10,3\n1,5\n", one_hot=["k"]).names == ("k=1", "k=2", "k=10", "b")
     names = "name,b\n" + "".join(f"p{i},{i % 7}\n" for i in range(60))
     assert fault(names, one_hot=["name"]).columns == (("name", "drop"),)
-
-
-def test_columns_that_are_unknown_infinite_or_empty_are_named_with_the_nearest_name():
-    assert "no columns 'x', 'y';" in str(fault("a,b\n1,2\n2,3\n", drop=["x", "a", "y"]))
-    assert "; did you mean 'height'" in str(fault(TEXT, "Heigth"))
-    assert "'a' ('inf'), 'b' ('-inf'); the first is in row 0" in str(fault("a,b,c\ninf,2,1\n2,-inf,2\n"))
-    assert fault("a,b,c\nNA,1,\nNA,2,\n", missing="mean").columns == (("a", "drop"), ("c", "drop"))
 
 
 def test_a_label_is_trimmed_and_a_missing_one_drops_the_row():
@@ -347,20 +331,6 @@ def test_a_missing_library_or_file_is_named_with_what_to_do(tmp_path, monkeypatc
     assert "needs openpyxl. Run pip install 'diffrac-cvx[app]'" in str(fault(b"PK", name="t.xlsx"))
 
 
-@pytest.mark.parametrize(
-    ("content", "name", "message"),
-    [
-        ("# only a remark\n\n", "t.csv", "has no rows"),
-        ("1 2", "t.xlsx", "cannot be read"),
-        (b"garbage", "t.parquet", "cannot be read"),
-        (b"garbage", "t.csv.gz", "cannot be read"),
-        (b"+1 1:x", "t.libsvm", "every line must be 'label index:value"),
-    ],
-)
-def test_what_is_no_table_is_said_to_be_none(content, name, message):
-    assert message in str(fault(content, name=name))
-
-
 # Warnings
 
 
@@ -381,28 +351,12 @@ def test_columns_that_mislead_are_named_in_one_note_and_others_are_not(columns, 
     assert all(words in note for note in notes)
 
 
-def test_text_in_parquet_that_is_not_utf_8_is_named():
-    import pyarrow
-
-    names = pyarrow.array([b"Jos\xe9", b"Ann"], type=pyarrow.binary()).view(pyarrow.string())
-    out = BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"name": names, "x": [1.5, 2.0]}), out)
-    assert "column 'name' is not UTF-8 text" in str(fault(out.getvalue(), name="t.parquet"))
-
-
-@pytest.mark.parametrize("shape", [(2000, 60), (60, 2000), pytest.param((20_000, 60), marks=pytest.mark.slow)])
-def test_a_million_numbers_are_read_in_three_seconds_of_processor_time(shape):
+@pytest.mark.parametrize("shape", [(2000, 60), (60, 2000)])
+def test_a_hundred_thousand_numbers_are_read_in_a_second_of_processor_time(shape):
     frame = pd.DataFrame(RNG.normal(7.0, 2.0, shape).round(3), columns=[f"s{j}" for j in range(shape[1])])
     content = frame.assign(gene=[f"g{i}" for i in range(shape[0])])[["gene", *frame.columns]].to_csv(index=False)
     start = time.process_time()
     upright, turned = read(content, drop=["gene"]), read(content, transpose=True)
-    assert time.process_time() - start < max(1.0, 5e-6 * frame.size)
+    assert time.process_time() - start < 1.0
     np.testing.assert_array_equal(upright.X, frame)
     np.testing.assert_array_equal(turned.X, frame.T)
-
-
-def test_one_column_of_decimal_commas_is_not_read_as_two_columns():
-    table = "x\n1,5\n2,25\n0,5\n"
-    with pytest.raises(dc.DataError, match="Specify the separator or the decimal mark"):
-        read(table)
-    np.testing.assert_array_equal(read(table, decimal=",").X[:, 0], [1.5, 2.25, 0.5])

@@ -1,14 +1,13 @@
 """Real data sets: shipped, in the user's folder or downloaded, and the errors of each."""
 
 import hashlib
-import http.server
-import threading
-from contextlib import contextmanager
+import io
 from dataclasses import replace
 from pathlib import Path, PurePath
 
 import numpy as np
 import pytest
+import requests
 
 from diffrac_cvx import datasets
 from diffrac_cvx.datasets import SETS, real
@@ -41,13 +40,10 @@ def test_a_real_set_is_as_its_record_says(name):
         assert tuple(np.sum(y > 0, axis=0)) == record.classes
 
 
-def test_what_may_be_shipped_is_shipped_and_states_a_license_of_its_own():
+def test_files_of_data_sets_have_a_license_stay_in_their_folder_and_come_by_https():
     assert {SETS[name].license for name in SHIPPED} <= {"CC BY 4.0 (UCI)", "CC0"}
     folder = Path(real.__file__).parent / "data"
     assert {path.name for path in folder.iterdir()} == {SETS[name].file for name in SHIPPED}
-
-
-def test_files_of_data_sets_stay_in_their_folder_and_come_by_https():
     for record in SETS.values():
         assert {path.name for path in real.possible_paths(record)} == {record.file} == {PurePath(record.file).name}
         assert len(record.sha256) == 64
@@ -89,15 +85,12 @@ def test_a_missing_file_says_where_it_was_looked_for_and_how_to_get_it(name, mon
         assert str(tmp_path / SETS[name].file) in message
         assert "DIFFRAC_DATA_HOME" in message
         assert "fetch(" in message if SETS[name].url else SETS[name].sha256 in message
-
-
-def test_without_the_variable_the_folder_is_in_the_users_cache(monkeypatch, tmp_path):
-    monkeypatch.delenv(real.DATA_HOME_VARIABLE, raising=False)
+    monkeypatch.delenv(real.DATA_HOME_VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert real.cache_folder() == tmp_path / "diffrac_cvx"
 
 
-@pytest.mark.parametrize("line", ["+1 1:x", "one 1:2", "+1 0:3", "+1 3", "-1 1:2:3", "1 99999999999:1"])
+@pytest.mark.parametrize("line", ["one 1:2", "+1 0:3", "-1 1:2:3", "1 99999999999:1"])
 def test_libsvm_text_is_read_sparse_lines_and_comments_included_and_a_bad_line_is_refused(line):
     X, y = real.read_libsvm(b"+1 1:0.5 3:2 # a comment\n-1 2:1\n\n")
     np.testing.assert_array_equal(X, [[0.5, 0, 2], [0, 1, 0]])
@@ -106,34 +99,7 @@ def test_libsvm_text_is_read_sparse_lines_and_comments_included_and_a_bad_line_i
         real.read_libsvm(f"+1 1:1\n{line}\n".encode())
 
 
-# Downloads, from a server of our own
-
-
-@contextmanager
-def server(content, *, promised=None, status=200, location=None):
-    """Serve bytes with a declared length, or a status; yield the address and the requested paths."""
-    seen = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            seen.append(self.path)
-            self.send_response(status)
-            self.send_header("Content-Length", str(promised or len(content)))
-            if location:
-                self.send_header("Location", location)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *args):
-            pass
-
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{httpd.server_port}/w1a", seen
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
+# Downloads
 
 
 CONTENT = b"".join(b"+1 1:1 2:%d\n-1 3:1\n" % (k + 1) for k in range(500))
@@ -147,65 +113,70 @@ def home(monkeypatch, tmp_path):
     return tmp_path / "data"
 
 
+@pytest.fixture
+def serve(monkeypatch):
+    """Function that lets every download have a content and a status, and returns the list of addresses asked for."""
+
+    def answer(content, status=200):
+        asked = []
+
+        def get(address, *, allow_redirects, **_):
+            assert not allow_redirects
+            asked.append(address)
+            response = requests.Response()
+            response.status_code, response.raw = status, io.BytesIO(content)
+            return response
+
+        monkeypatch.setattr(requests, "get", get)
+        return asked
+
+    return answer
+
+
 @pytest.mark.parametrize("before", [None, CONTENT[:100]], ids=["no file", "a wrong file"])
-def test_a_set_is_downloaded_once_without_a_word_and_loaded(home, before, capfd):
+def test_a_set_is_downloaded_once_without_a_word_and_loaded(home, before, serve, capfd):
     if before:
         home.mkdir()
         (home / "w1a").write_bytes(before)
-    with server(CONTENT) as (url, seen):
-        path = datasets.fetch("w1a", url=url)
-        assert path == home / "w1a"
-        assert path.read_bytes() == CONTENT
-        assert datasets.fetch("w1a", url=url) == path
-    assert len(seen) == 1
+    asked = serve(CONTENT)
+    for _ in range(2):
+        assert datasets.fetch("w1a") == home / "w1a"
+    assert asked == [SETS["w1a"].url]
     assert datasets.load("w1a")[0].shape == (1000, 3)
     assert [entry.name for entry in home.iterdir()] == ["w1a"]
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_shipped_file_and_a_right_one_in_either_folder_are_not_downloaded(home):
+def test_a_shipped_file_and_a_right_one_in_either_folder_are_not_downloaded(home, serve):
     (home / "libsvm").mkdir(parents=True)
     (home / "libsvm" / "w1a").write_bytes(CONTENT)
-    assert datasets.fetch("w1a", url="http://127.0.0.1:9/w1a") == home / "libsvm" / "w1a"
+    asked = serve(b"")
+    assert datasets.fetch("w1a") == home / "libsvm" / "w1a"
     assert datasets.fetch("heart").name == "heart.csv.gz"
+    assert asked == []
 
 
 @pytest.mark.parametrize(
-    ("served", "words"),
+    ("content", "status", "words"),
     [
-        ({"content": CONTENT[:1000], "promised": len(CONTENT)}, "no file was saved"),
-        ({"content": b"<html>moved</html>"}, r"its sha256 differs.*no file was saved"),
-        ({"content": CONTENT}, r"its sha256 differs.*no file was saved"),
-        ({"content": CONTENT, "status": 404}, r"status 404.*no file was saved"),
-        ({"content": CONTENT, "status": 302, "location": "file:///etc/passwd"}, "status 302"),
-        ({"content": CONTENT, "status": 302, "location": "/new"}, "status 302"),
-        (None, r"could not be downloaded from http.*ConnectionError"),
+        (CONTENT[:1000], 200, r"its sha256 differs.*no file was saved"),
+        (b"<html>moved</html>", 200, r"its sha256 differs.*no file was saved"),
+        (CONTENT, 200, r"its sha256 differs.*no file was saved"),
+        (CONTENT, 404, r"status 404.*no file was saved"),
+        (CONTENT, 302, "status 302"),
     ],
-    ids=["broken off", "another file", "longer than the limit", "no file", "redirect", "moved", "no server"],
+    ids=["broken off", "another file", "longer than the limit", "no file", "redirect"],
 )
-def test_what_cannot_be_downloaded_is_an_error_and_nothing_is_left(home, served, words, monkeypatch):
+def test_what_cannot_be_downloaded_is_an_error_and_nothing_is_left(home, content, status, words, serve, monkeypatch):
     monkeypatch.setattr(real, "BLOCK", 100)
     monkeypatch.setattr(real, "MAX_BLOCKS", 20)
-    with server(**(served or {"content": CONTENT})) as (url, seen):
-        address = url if served else "http://127.0.0.1:9/w1a"
-        with pytest.raises(DataError, match=words):
-            datasets.fetch("w1a", url=address)
-        assert seen == (["/w1a"] if served else [])
+    serve(content, status)
+    with pytest.raises(DataError, match=words):
+        datasets.fetch("w1a")
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://example.org/w1a", "ftp://example.org/w1a", "file:///etc/passwd", "http://localhost.example.org/w1a",
-        "http://127.0.0.1@example.org/w1a", "//example.org/w1a", "w1a", "https:///w1a", "doi:10.1/x", "",
-    ],
-)  # fmt: skip
-def test_an_address_that_is_not_https_is_not_asked(url, home, monkeypatch):
-    import requests
-
-    monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], url="http://example.org/w1a"))
-    monkeypatch.setattr(requests, "get", lambda *_, **__: pytest.fail("asked"))
-    with pytest.raises(DataError, match=r"cannot be used for 'w1a': the protocol must be https"):
-        datasets.fetch("w1a", url=url or None)
-    assert not home.exists()
+def test_without_a_connection_the_error_says_where_the_file_may_be_put(home, monkeypatch):
+    monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], url="https://127.0.0.1:9/w1a"))
+    with pytest.raises(DataError, match=rf"w1a \(ConnectionError\).*save the file of a mirror as {home}"):
+        datasets.fetch("w1a")

@@ -25,6 +25,13 @@ def planted():
     return dc.datasets.make_planted(120, 6, noise=0.1, rng=3)
 
 
+@pytest.fixture(scope="module")
+def many():
+    rng = np.random.default_rng(0)
+    Y = rng.choice([-1.0, 1.0], size=(400, 3))
+    return np.hstack([Y, rng.standard_normal((400, 4))]) @ rng.standard_normal((7, 7)), Y
+
+
 def signs(model):
     return 2.0 * model.labels_ - 1.0
 
@@ -140,7 +147,7 @@ def test_no_check_of_scikit_learn_fails_or_is_skipped_and_what_is_not_needed_is_
         "import warnings; warnings.simplefilter('ignore')\n"
         "from sklearn.utils.estimator_checks import check_estimator\n"
         "known = dc.DiffracClassifier(ridge=0.3, labeled_weight=0.0)\n"  # without cross-validation, which is slow
-        "for estimator in (dc.DiffracClustering(), known):\n"
+        "for estimator in (dc.DiffracClustering(), known, dc.MultiLabelDiffrac()):\n"
         "    found = check_estimator(estimator, on_skip=None)\n"
         "    assert len(found) > 40 and all(check['status'] == 'passed' for check in found)\n"
     )
@@ -157,16 +164,43 @@ def test_a_column_that_is_constant_up_to_rounding_is_not_blown_up_to_a_feature(p
     np.testing.assert_array_equal(model.labels_, dc.DiffracClustering().fit(planted.X).labels_)
 
 
-def test_a_gap_that_does_not_close_is_warned_of():
+@pytest.mark.parametrize("estimator", [dc.DiffracClustering(), dc.MultiLabelDiffrac(n_labels=2)])
+def test_a_gap_that_does_not_close_is_warned_of(estimator):
     X = np.random.default_rng(1).standard_normal((60, 5))
     with pytest.warns(ConvergenceWarning, match="the duality gap is"):
-        model = dc.DiffracClustering(max_iter=1, tol=1e-9).fit(X)
+        model = clone(estimator).set_params(max_iter=1, tol=1e-9).fit(X)
     assert model.upper_bound_ - model.lower_bound_ > 1e-9
 
 
-def test_what_cannot_be_split_is_one_cluster():
+def test_many_labels_are_found_with_the_bounds_of_the_relaxation_and_scored_by_their_mean(many):
+    X, Y = many
+    model = dc.MultiLabelDiffrac(n_labels=3, random_state=0).fit(X)
+    assert dc.metrics.label_subspace_overlap(Y, model.signs_) == pytest.approx(3.0)
+    result = dc.fista((X - X.mean(axis=0)) / X.std(axis=0), 1.0, tol=1e-2)
+    assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
+    np.testing.assert_array_equal(model.signs_, dc.rounding.procrustes(result.F, 3, rng=0))
+    pairs = zip(model.transform(X).T, model.signs_.T, strict=True)
+    assert model.score(X) == pytest.approx(np.mean([np.corrcoef(z, y)[0, 1] ** 2 for z, y in pairs]))
+
+
+@pytest.mark.parametrize("shape", [(100, 5), (30, 40)])
+@pytest.mark.parametrize("parameters", [{}, {"nu": 0.3}, {"lam": 0.01}, {"solver": "low_rank"}, {"standardize": False}])
+def test_the_labels_of_the_mixture_are_signs_of_affine_functions(shape, parameters):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal(shape) * rng.uniform(0.1, 10.0, shape[1]) + 5.0
+    model = dc.MultiLabelDiffrac(n_labels=3, ridge=0.04, random_state=7).set_params(**parameters).fit(X)
+    by_hand = dc.rounding.fit_label_mixture(model.result_.F, 3, rng=7)
+    np.testing.assert_array_equal(model.signs_, by_hand.labels)
+    np.testing.assert_array_equal(model.weights_, by_hand.weights)
+    assert model.objective_ == by_hand.objective
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)
+
+
+@pytest.mark.parametrize("estimator", [dc.DiffracClustering(), dc.MultiLabelDiffrac(n_labels=2)])
+def test_what_cannot_be_split_is_one_cluster(estimator):
     X = np.ones((6, 2))
-    model = dc.DiffracClustering().fit(X)
+    model = clone(estimator).fit(X)
     assert not model.labels_.any()
     assert not model.coef_.any()
     assert model.score(X) == 0.0

@@ -21,6 +21,8 @@ MODELS = {
     "two": dc.DiffracClustering(),
     "sparse": dc.DiffracClustering(lam=0.1, nu=0.7),
     "together": dc.DiffracClustering(n_clusters=3, random_state=0),
+    "labels": dc.MultiLabelDiffrac(n_labels=2, random_state=0),
+    "one label": dc.MultiLabelDiffrac(n_labels=1, random_state=0),
     "chosen": dc.DiffracClusteringCV(lams=[0.0], ridges=[0.3, 1.0], n_resamples=1),
     "classes": dc.DiffracClassifier(ridge=0.3, labeled_weight=0.0),
 }

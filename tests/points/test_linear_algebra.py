@@ -28,20 +28,6 @@ def test_the_factor_of_a_symmetric_matrix_is_that_of_its_positive_part_largest_f
     np.testing.assert_array_equal(linalg.psd_factor(-np.eye(3)), np.zeros((3, 1)))
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("small", [0, 100])
-def test_rotated_columns_are_orthogonal_largest_first_and_the_product_stays(scale, small, monkeypatch):
-    monkeypatch.setattr(linalg, "GESVD_SIZE", small)
-    U = scale * RNG.standard_normal((6, 4)) @ np.diag([1.0, 0.5, 0.1, 1e-4])
-    V = linalg.principal_columns(U)
-    np.testing.assert_allclose(V @ V.T, U @ U.T, atol=1e-14 * scale**2)
-    sizes = np.sum(V**2, axis=0)
-    np.testing.assert_allclose(V.T @ V, np.diag(sizes), atol=1e-14 * scale**2)
-    assert np.all(np.diff(sizes) < 0.0)
-    assert linalg.principal_columns(U, rtol=1e-6).shape == (6, 3)
-    np.testing.assert_array_equal(np.abs(linalg.principal_columns(np.full((1, 1), 2.0))), [[2.0]])
-
-
 @pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
 @pytest.mark.parametrize(("shape", "rank"), [((7, 3), 3), ((2, 4), 2), ((9, 4), 2), ((5, 3), 0)])
 def test_whitened_columns_are_orthonormal_and_as_many_as_the_rank(shape, rank, scale):
@@ -101,9 +87,11 @@ def test_every_function_gives_for_a_sparse_factor_what_it_gives_for_a_dense_one(
     assert factors.abs_gram_sum(U) == pytest.approx(np.abs(V).sum(), rel=1e-14)
 
 
+@pytest.mark.parametrize("small", [0, 100], ids=["gesdd", "gesvd"])
 @pytest.mark.parametrize("most", [0, 5, 800], ids=["by norm", "orthogonal, the smaller side small", "orthogonal"])
-def test_columns_come_by_decreasing_norm_and_v_stays(most, monkeypatch):
+def test_columns_come_by_decreasing_norm_and_v_stays(most, small, monkeypatch):
     monkeypatch.setattr(factors, "LARGE_SIZE", most)
+    monkeypatch.setattr(linalg, "GESVD_SIZE", small)
     for U in (DENSE, scipy.sparse.csc_array(DENSE)):
         ordered = factors.dense(factors.order_columns(U))
         np.testing.assert_allclose(ordered @ ordered.T, DENSE @ DENSE.T, atol=1e-13)
@@ -112,6 +100,7 @@ def test_columns_come_by_decreasing_norm_and_v_stays(most, monkeypatch):
         ordered = factors.order_columns(DENSE)
         gram = ordered.T @ ordered
         np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-13)
+        assert factors.order_columns(DENSE * [1.0, 1.0, 1e-9, 1.0, 1.0], rtol=1e-12).shape == (7, 4)
 
 
 def test_a_matrix_too_large_for_the_memory_is_refused_with_words(monkeypatch):

@@ -26,7 +26,6 @@ READ = {  # how a table in each format is read
     "csr": {},
     "csr by columns": {"by_columns": True},
     "coo": {},
-    "dask": {},
 }
 FACTORS = np.linspace(0.5, 2.0, D + 1)
 OFFSET = np.column_stack([M, np.ones(N)])
@@ -126,11 +125,24 @@ def test_the_errors_of_whitened_columns_are_bounded_in_every_form(points_of, uni
 
 @each_way
 def test_every_form_knows_its_zeros(points_of):
+    """Those of entries that equal the mean, too, which is a whole number."""
     whole = np.random.default_rng(4).integers(-5, 4, (60, 4))
-    points = points_of(np.concatenate([whole, -whole, np.zeros((2, 4))]) * [1, 1, 0, 1])
+    points = points_of(np.concatenate([whole, -whole, np.zeros((2, 4))]) * [1, 1, 0, 1] + [2.0, 0.0, 3.0, 0.0])
     np.testing.assert_array_equal(points.used_columns(), [True, True, False, True])
     np.testing.assert_array_equal(points.zero_rows(), [*np.tile(~(whole * [1, 1, 0, 1]).any(axis=1), 2), True, True])
     np.testing.assert_array_equal(points.with_offset().zero_rows(), False)
+
+
+@each_way
+def test_every_form_is_centered_as_accurately_as_its_columns_vary(points_of):
+    """Columns of 1e7 +- 1, of 2000 +- 10, of 0 and 2000 in equal parts, with a single zero, and a constant one."""
+    table = TABLE + np.where(np.arange(D) == 2, 1e7, 0.0)
+    table[:, 0], table[:, 1] = 2000.0 + 10.0 * TABLE[:, 0], 2000.0 * (TABLE[:, 1] > 0.0)
+    table[:, 4], table[:, 5] = np.arange(N) != 7, 0.1
+    points, deviation = points_of(table), np.append(table.std(axis=0)[:-1], 1.0)
+    assert size((fractions(points.array()) - centered(table)) / fractions(deviation)) <= 1e-12
+    assert not points.array()[:, 5].any()
+    assert points.means[:5] == pytest.approx(table.mean(axis=0)[:5], rel=1e-14)
 
 
 @each_way

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from instances import assert_overlap, sparse_instance
-from oracles import augmented, best_fit, gamma, labelings
+from oracles import augmented, gamma
 from posed import direction_problem
 
 import diffrac_cvx as dc
@@ -97,7 +97,7 @@ def test_whole_weights_give_what_repeated_rows_give_on_problems_of_every_kind(se
         parts = [getattr(one.components, kind, None) for one in (found, other)]
         np.testing.assert_array_equal(*parts)
     for multiple in (0.02, 0.1, 0.3, 1.0):
-        known = {"nu": nu, "penalty": penalty.times(multiple)}
+        known = {"nu": nu, "penalty": dc.Penalty(penalty.a * multiple**0.5, penalty.c * multiple**0.5)}
         components = dc.find_components(X, found.V, **known, sample_weight=w)
         np.testing.assert_array_equal(components, dc.find_components(rows, found.V, **known))
 
@@ -172,20 +172,6 @@ def test_roundings_of_weighted_rows_are_those_of_repeated_rows(seed):
         np.testing.assert_array_equal(repeated(function(F, sample_weight=p), w), function(repeated(F, w)))
 
 
-def test_weighted_two_means_is_the_best_of_all_splits():
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        x, p = np.round(rng.standard_normal(9), 1), rng.dirichlet(np.full(9, 0.5))
-        costs = []
-        for y in labelings(9):
-            means = {side: p[y == side] @ x[y == side] / p[y == side].sum() for side in set(y)}
-            costs.append(p @ (x - np.array([means[side] for side in y])) ** 2)
-        y = dc.rounding.kmeans_1d(x, p)
-        center = np.where(y > 0, p[y > 0] @ x[y > 0] / p[y > 0].sum(), p[y < 0] @ x[y < 0] / p[y < 0].sum())
-        assert p @ (x - center) ** 2 == pytest.approx(min(costs), abs=1e-12)
-    assert np.all(dc.rounding.kmeans_1d(np.ones(3), np.array([0.5, 0.3, 0.2])) == 1.0)
-
-
 # The estimators
 
 
@@ -209,31 +195,12 @@ def test_the_choice_of_parameters_takes_weights():
     X, w = drawn(30, 3, seed=3)
     mask = w > 0
     settings = {"lams": (0.0, 0.1), "ridges": (0.3,), "n_resamples": 2, "random_state": 0}
-    given = [(X, w), (X[mask], 5.0 * w[mask]), (repeated(X, w), None)]
-    model, again, rows = (dc.DiffracClusteringCV(**settings).fit(table, sample_weight=v) for table, v in given)
+    given = [(X, w), (repeated(X, w), None)]
+    model, rows = (dc.DiffracClusteringCV(**settings).fit(table, sample_weight=v) for table, v in given)
     table = model.cv_results_
-    for name in ("consensus", "stability", "separation", "label_gap", "eigenvalue_ratio", "coef"):
-        np.testing.assert_allclose(table[name], again.cv_results_[name], atol=1e-4, err_msg=name)
     for name in ("label_gap", "eigenvalue_ratio", "coef", "lower_bound", "upper_bound"):
         np.testing.assert_allclose(table[name], rows.cv_results_[name], atol=1e-4, err_msg=name)
-    np.testing.assert_array_equal(table["labels"][:, mask], again.cv_results_["labels"])
     np.testing.assert_array_equal(repeated(table["labels"].T, w).T, rows.cv_results_["labels"])
     alone = dc.DiffracClustering(**model.best_params_).fit(X, sample_weight=w)
     np.testing.assert_allclose(model.coef_, alone.coef_)
     np.testing.assert_allclose(table["consensus"], dc.metrics.adjusted_rand_score(*table["labels"][:, mask]))
-
-
-@pytest.mark.parametrize(("nu", "penalty"), [(1.0, "none"), (0.3, "both")])
-def test_the_lower_bound_is_below_every_labeling(nu, penalty):
-    rng = np.random.default_rng(3)
-    X, w = rng.standard_normal((6, 2)), np.array([1.0, 2.0, 1.0, 3.0, 1.0, 2.0])
-    a, c = PENALTIES[penalty].weights(2)
-    rows = repeated(X, w)
-    rows = rows - rows.mean(axis=0)
-    values = [best_fit(rows, repeated(y, w), nu, a, c) for y in labelings(6)]
-    result = dc.low_rank(X, nu, PENALTIES[penalty], sample_weight=w, tol=1e-7)
-    assert result.lower <= min(values) + 1e-9
-    best = list(labelings(6))[int(np.argmin(values))]
-    found = dc.certify_labels(X, best, result, nu=nu, penalty=PENALTIES[penalty], sample_weight=w)
-    assert found.objective == pytest.approx(min(values), abs=1e-6)
-    assert found.gap >= 0.0

@@ -10,21 +10,14 @@ from posed import proved_value
 
 import diffrac_cvx as dc
 from diffrac_cvx.points import floating_point
-from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import RoundedFactor, sum_error
-from diffrac_cvx.points.reading import as_rows, rank_of, read_points
+from diffrac_cvx.points.reading import as_rows, read_points
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
 from diffrac_cvx.points.streamed import StreamedRows
 from experiments.stress.exact import direction_value
 
 every_nu = pytest.mark.parametrize("nu", [1.0, 0.6])
-
-
-def without_small_entries(n=300, d=6):
-    """Return a table whose entries are 0 or exceed 0.5."""
-    X = np.random.default_rng([n, d, 0]).standard_normal((n, d))
-    return np.where(np.abs(X) > 0.5, X, 0.0)
 
 
 @pytest.mark.parametrize("ratio", [-8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 5.0])
@@ -66,39 +59,14 @@ def test_quadratic_forms_of_sparse_rows_count_what_they_are_made_of_each_where_t
     assert energy >= n * (3.0 * d**0.5 + least) ** 2
 
 
-def test_entries_that_the_row_cancels_are_zeros():
-    M = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    r = np.array([-2.0, 0.0, 0.0])
-    X = SparseColumns(scipy.sparse.csc_array(M), r)
-    np.testing.assert_array_equal(X.used_columns(), [True, True, False])
-    np.testing.assert_array_equal(X.zero_rows(), [False, True, False])
-    full = SparseColumns(scipy.sparse.csc_array(np.full((3, 1), 2.0)), np.array([-2.0]))
-    assert not full.any()
-    np.testing.assert_array_equal(full.mean_squares(), [0.0])
-
-
 def far_from_zero(n=40, d=5):
     """Return a sparse table with columns of 2000 +- 10, of 0 and 2000 in equal parts, and with a single zero."""
     rng = np.random.default_rng(3)
     points = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
     points[:, 0] = 2000.0 + 10.0 * rng.standard_normal(n)
     points[:, 1] = 2000.0 * (rng.random(n) < 0.5)
-    points[:, 4] = (
-        np.arange(n) != 7
-    )  # its mean is n**0.5 times the standard deviation, to which errors are proportional
+    points[:, 4] = np.arange(n) != 7  # its mean is n**0.5 times the standard deviation
     return points
-
-
-def test_sparse_columns_are_centered_as_the_array_is():
-    points = far_from_zero()
-    exact = [sum(map(Fraction, column)) / len(points) for column in points.T.tolist()]
-    found = as_sparse_columns(scipy.sparse.csr_array(points))
-    for mean, taken in zip(exact, found.means, strict=True):
-        assert abs(Fraction(taken) - mean) <= Fraction(2) ** -52 * max(abs(mean), 1)
-    assert found.r[0] == 0.0  # a column without zeros is centred directly
-    deviation = points.std(axis=0)
-    np.testing.assert_allclose(found.array() / deviation, as_data(points) / deviation, atol=1e-14)
-    assert rank_of(found) == rank_of(as_rows(points)) == 5
 
 
 @every_nu
@@ -137,6 +105,6 @@ def test_a_value_of_sparse_rows_is_not_below_the_exact_one_however_far_the_row(s
 
 def test_rows_of_sparse_columns_have_weighted_grams_that_are_summed_by_blocks():
     """The bounds of `StreamedRows` assume the rounding of blockwise sums, not that of sparse products."""
-    columns = as_sparse_columns(scipy.sparse.csr_array(without_small_entries()))
+    columns = as_sparse_columns(scipy.sparse.csr_array(far_from_zero()))
     rows = read_points(columns).X
-    np.testing.assert_array_equal(rows.gram, replace(rows, gram=None, units=np.ones(6)).second_moment())
+    np.testing.assert_array_equal(rows.gram, replace(rows, gram=None, units=np.ones(5)).second_moment())

@@ -3,7 +3,6 @@ import oracles
 import pytest
 from posed import direction_problem
 
-import diffrac_cvx as dc
 from diffrac_cvx.points.factors import outer_product
 from diffrac_cvx.problem.penalty import Penalty
 
@@ -77,16 +76,6 @@ def test_going_to_the_users_coordinates_and_back_changes_nothing_and_so_the_othe
     np.testing.assert_allclose(directions(problem, problem.coordinates.transform_matrix(G @ G.T)), G @ G.T, atol=1e-10)
 
 
-@pytest.mark.parametrize("shape", [(5, 9, 4), (20, 6, 3)], ids=["n < d", "dependent columns"])
-def test_where_directions_are_not_determined_their_scores_come_back(shape):
-    n, d, rank = shape
-    X = centered(n, d, rank)
-    problem = direction_problem(X, 1.0, Penalty())
-    G = np.random.default_rng(3).standard_normal((d, 2))
-    scores = X @ directions(problem, problem.coordinates.transform_matrix(G @ G.T)) @ X.T
-    np.testing.assert_allclose(scores, X @ G @ G.T @ X.T, atol=1e-10 * np.abs(scores).max())
-
-
 @each_nu
 @pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -123,38 +112,3 @@ def test_with_an_l1_penalty_the_columns_have_nearly_unit_scale_in_powers_of_two_
     np.testing.assert_allclose(
         problem.W.T @ (problem.A + np.diag(problem.c**2)) @ problem.W, np.eye(problem.W.shape[1]), atol=1e-12
     )
-
-
-@pytest.mark.parametrize("nu", [0.01, 0.25, 0.5, 0.99])
-@each_penalty
-def test_nu_below_one_is_the_augmentation_of_eq_14(nu, penalty):
-    X = centered()
-    Xa, a, c = oracles.augmented(X, nu, penalty.a, penalty.c)
-    implicit, explicit = direction_problem(X, nu, penalty), direction_problem(Xa, 1.0, Penalty(a, c))
-    np.testing.assert_allclose(implicit.X.array(), explicit.X.array(), rtol=1e-13)
-    np.testing.assert_allclose(map_of(implicit), map_of(explicit), rtol=1e-13)
-    for name in ("R", "c", "W"):
-        np.testing.assert_allclose(getattr(implicit, name), getattr(explicit, name), rtol=1e-13, err_msg=name)
-
-
-# The derivative of the value, by the envelope theorem
-
-
-@pytest.mark.parametrize("nu", [0.3, 1.0])
-def test_the_derivative_of_the_value_is_that_of_the_objective_at_the_optimal_v(nu):
-    X, step = centered(12, 3, 3), 1e-4
-    at = {"X": X, "nu": nu, "lam": 0.05, "ridge": 0.1}
-    result = dc.low_rank(**at, tol=1e-11)
-    V, G, change = result.V[:3, :3], result.G[:3], np.random.default_rng(7).standard_normal(X.shape)
-    products = X @ G + (result.G[3] if nu < 1.0 else 0.0)
-    F = products / np.linalg.norm(products, axis=1)[:, None]
-    slopes = {"lam": np.abs(V).sum(), "ridge": np.trace(V), "nu": np.sum(F.mean(axis=0) ** 2)}
-    rows = 2.0 / len(X) * (products - F) @ G.T
-    slopes["X"] = np.sum(change * (rows - rows.mean(axis=0)))
-    for name, slope in slopes.items():
-        if (name, nu) == ("nu", 1.0):
-            continue
-        by = change if name == "X" else at[name]
-        ends = [dc.low_rank(**at | {name: at[name] + t * by}, tol=1e-11).value for t in (step, -step)]
-        expected = slope if name == "X" else slope * at[name]
-        assert (ends[0] - ends[1]) / (2.0 * step) == pytest.approx(expected, abs=1e-6), name

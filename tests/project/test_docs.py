@@ -1,6 +1,5 @@
 """Documentation: every public name is in the reference, and every relaxation has a page."""
 
-import ast
 import re
 from inspect import getdoc
 from pathlib import Path
@@ -21,7 +20,7 @@ def listed(module):
 def test_every_public_name_is_in_the_reference():
     names = set(re.findall(r"^   ([\w.]+)$", API, flags=re.MULTILINE))
     assert set(dc.__all__) - MODULES <= names
-    assert {"DiffracClustering", "DiffracClassifier"} <= names
+    assert {"DiffracClustering", "MultiLabelDiffrac"} <= names
     for space in (dc.rounding, dc.metrics, dc.paths, dc.plotting):
         own = {
             name
@@ -40,28 +39,11 @@ def test_every_relaxation_has_a_page_with_its_equation_its_use_and_its_equal():
         assert re.search(r"[Ee]quations? \(|[Ss]ection \d", page), name
 
 
-def test_every_page_is_python_with_a_title_and_is_reached_from_the_first():
-    for page in PAGES:
-        title, line, *_ = ast.get_docstring(ast.parse(page.read_text()), clean=True).splitlines()
-        assert line == "=" * len(title), page
-    index = (DOCS / "index.rst").read_text()
-    for page in [*DOCS.glob("*.rst"), *DOCS.glob("*.md")]:
-        assert page.stem == "index" or re.search(rf"^   {page.stem}$", index, flags=re.MULTILINE), page
-    listed = index + (DOCS / "relaxations.rst").read_text()
-    for page in PAGES:
-        assert re.search(rf"^   auto/{page.parent.name}/{page.stem}$", listed, flags=re.MULTILINE), page
-    for folder in {page.parent.name for page in PAGES}:
-        assert (DOCS / folder / "GALLERY_HEADER.rst").is_file()
-        assert f'"{folder}"' in (DOCS / "conf.py").read_text()
-
-
 def test_files_that_the_pages_name_are_there():
     root = DOCS.parent
     for page in [*PAGES, *DOCS.glob("*.rst")]:
         for name in re.findall(r"``((?:diffrac_cvx|experiments)/[\w/]+(?:\.py)?)/?``", page.read_text()):
             assert (root / name).exists(), f"{page.name}: {name}"
-        for picture in re.findall(r"image:: (\S+)", page.read_text()):
-            assert (page.parent / picture).is_file(), f"{page.name}: {picture}"
 
 
 def test_the_picture_of_the_architecture_names_every_folder_and_the_page_every_place():

@@ -10,57 +10,46 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_and_exit, run_command_line
-from diffrac_cvx.app.page.data import uploaded_data
-from diffrac_cvx.app.page.ports import require_port
-from diffrac_cvx.datasets import make_planted, read_table
+from diffrac_cvx.datasets import make_planted
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
-WIDE = np.broadcast_to(np.arange(2.0)[:, None], (2, 300_000))
 TEXT = "name,age,income\n" + "".join(f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11}\n" for i in range(12))
-FAULTS = [
-    (lambda: dc.penalized_nu(np.ones((300_000, 1))), dc.ResourceError, "penalized_nu.*low_rank"),
-    (lambda: dc.v_space(WIDE), dc.ResourceError, "v_space.*low_rank"),
-    (lambda: dc.fista(WIDE, penalty=dc.Penalty(c=0.1)), dc.ResourceError, "fista with 300000 features.*low_rank"),
-    (lambda: make_planted(10**15, 2), dc.ResourceError, "1000000000000000 points and 2 columns"),
-    (lambda: make_planted(9, 2**63), dc.ResourceError, "9 points and 9223372036854775808"),
-    (lambda: uploaded_data(TEXT.encode(), "t.csv", None), dc.DataError, "text in column 'name'"),
-    (lambda: require_port(70_000), dc.ParameterError, "port = 70000 is not a valid port"),
-]
 
 
-@pytest.mark.parametrize(("call", "error", "words"), FAULTS)
-def test_what_fits_in_no_memory_is_refused_with_what_fits_and_the_page_refuses_in_words(call, error, words):
-    with pytest.raises(error, match=words):
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: dc.fista(np.broadcast_to(np.arange(2.0)[:, None], (2, 300_000)), lam=0.1),
+            "300000 features.*low_rank",
+        ),
+        (lambda: make_planted(10**15, 2), "1000000000000000 points and 2 columns"),
+        (lambda: make_planted(9, 2**63), "9 points and 9223372036854775808"),
+    ],
+)
+def test_what_fits_in_no_memory_is_refused(call, words):
+    with pytest.raises(dc.ResourceError, match=words):
         call()
 
 
 # The program: exit status 2, nothing on standard output, one line on standard error, and never a traceback
 
 PROGRAM = {
-    "an empty file": (["cluster", "empty.csv"], "has no rows"),
-    "one row": (["cluster", "one.csv"], "at least two"),
     "text": (["cluster", "good.csv"], "text in column 'name'"),
     "a folder": (["cluster", "folder.csv"], "is not a file"),
-    "a broken link": (["cluster", "link.csv"], "is not a file"),
-    "an absent file": (["cluster", "nowhere.csv"], "is not a file"),
     "an absent name": (["cluster", "nowhere"], "nor one of the data sets"),
-    "nothing": (["cluster", ""], "is not a file"),
     "a name too long": (["cluster", "x" * 5000 + ".csv"], ""),
     "a damaged archive": (["cluster", "bad.xlsx"], "cannot be read as a .xlsx file"),
     "a binary file": (["cluster", "binary.csv"], "zero bytes"),
-    "values missing": (["cluster", "missing.csv"], "values are missing"),
     "nu": (["cluster", "heart", "--nu", "7"], "nu = 7 is outside"),
-    "nu NaN": (["cluster", "heart", "--nu", "nan"], "nu = nan"),
     "a time limit": (["cluster", "heart", "--time-limit", "-3"], "time-limit = -3"),
     "a solver": (["cluster", "heart", "--solver", "magic"], "solver = 'magic'"),
     "a label": (["cluster", "good.csv", "--reference-column", "town"], "no column 'town'"),
-    "a label without a name": (["cluster", "good.csv", "--reference-column"], "expected one argument"),
     "an option": (["cluster", "heart", "--quickly"], "--quickly"),
     "no file": (["cluster"], "arguments are required: FILE"),
     "a command": (["dance"], "dance"),
     "a folder to write to": (["cluster", "heart", "--out", "."], "--out . is a folder"),
-    "a folder for a report": (["cluster", "heart", "--report", "folder.csv"], "--report folder.csv is a folder"),
     "the table to write to": (["compare", "good.csv", "--out", "./good.csv"], "is an input"),
     "a full disk": (["cluster", "heart", "--out", "/dev/full"], "No space left"),
     "a folder that is absent": (["cluster", "heart", "--report", "no/r.html"], "r.html cannot be opened"),
@@ -74,12 +63,11 @@ def files(tmp_path, monkeypatch):
     """Use a folder with files of all kinds as the current one, without progress."""
     monkeypatch.setattr("diffrac_cvx.app.cli.console.FIRST_LINE_SECONDS", 1e6)
     for name, content in {
-        "empty.csv": b"", "one.csv": b"a,b\n1,2\n", "good.csv": TEXT.encode(), "bad.xlsx": b"PK\x03\x04 no",
-        "binary.csv": bytes(range(256)), "missing.csv": b"a,b\n1,2\n3,\n5,7\n",
+        "one.csv": b"a,b\n1,2\n", "good.csv": TEXT.encode(), "bad.xlsx": b"PK\x03\x04 no",
+        "binary.csv": bytes(range(256)),
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "link.csv").symlink_to(tmp_path / "nowhere")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -99,20 +87,13 @@ def test_the_program_says_in_one_line_what_is_wrong(arguments, words, files, cap
     assert sorted(files.rglob("*")) == before
 
 
-def test_a_table_that_cannot_be_read_by_this_user_is_one_line(files, capsys, monkeypatch):
-    def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
-    assert run_command_line(["cluster", "good.csv"]) == 2
-    error = capsys.readouterr().err
-    assert "Permission denied" in error
-    assert error.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("error", "words"),
-    [(MemoryError, "out of memory:"), (ZeroDivisionError, "internal error, please report it: ZeroDivisionError:")],
+    [
+        (MemoryError, "out of memory: this and that"),
+        (PermissionError, "a file cannot be opened or written (this and that)"),
+        (ZeroDivisionError, "internal error, please report it: ZeroDivisionError: this and that"),
+    ],
 )
 def test_an_error_that_should_not_happen_is_one_line(error, words, files, capsys, monkeypatch):
     def fail(*_, **__):
@@ -120,29 +101,7 @@ def test_an_error_that_should_not_happen_is_one_line(error, words, files, capsys
 
     monkeypatch.setattr("diffrac_cvx.app.cli.cluster.fit", fail)
     assert run_command_line(["cluster", "heart"]) == 2
-    assert capsys.readouterr().err == f"error: {words} this and that\n"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: text.replace("\n", "\r"),
-        str.rstrip,
-        lambda text: text.replace(",", ", "),
-    ],
-    ids=["Windows' line ends", "old line ends", "no last line end", "spaces after commas"],
-)
-def test_a_table_is_read_however_it_was_saved(change):
-    found, expected = (read_table(text.encode(), drop=["name"], name="t.csv") for text in (change(TEXT), TEXT))
-    np.testing.assert_array_equal(found.X, expected.X)
-    assert found.names == expected.names
-
-
-def test_two_columns_of_one_name_in_a_text_stay_apart():
-    found = read_table(TEXT.replace("age,income", "age,age").encode(), drop=["name"], name="t.csv")
-    assert found.names == ("age", "age (2)")
-    assert found.notes == ("columns with equal names were renamed: 'age (2)'",)
+    assert capsys.readouterr().err == f"error: {words}\n"
 
 
 def test_names_that_a_terminal_cannot_show_end_no_command(tmp_path, monkeypatch):
@@ -160,23 +119,11 @@ def test_names_that_a_terminal_cannot_show_end_no_command(tmp_path, monkeypatch)
 # Limits hold
 
 
-BUSY = 2.0  # seconds that a busy machine may add
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("n", "d"), [(60, 2000), (3000, 300), (20, 100_000)])
-def test_a_limit_on_a_comparison_is_one_on_all_methods(n, d):
-    data = np.random.default_rng(0).standard_normal((n, d))
-    found = dc.compare(data, penalty=dc.Penalty.l1(0.01), tol=1e-12, time_limit=5.0)
-    assert sum(row["seconds"] for row in found.rows) < 6.0 + BUSY
-
-
 def test_the_time_for_compiling_counts_and_ends_a_process_of_its_own():
     relaxation = dc.v_space(np.random.default_rng(0).standard_normal((60, 200)), penalty=dc.Penalty.l1(0.01))
     started = time.perf_counter()
     result = dc.solve(relaxation, "SCS", tol=1e-9, time_limit=0.5)
-    assert time.perf_counter() - started < 0.5 + 1.0 + BUSY  # compiling takes more than two seconds
+    assert time.perf_counter() - started < 3.5  # compiling takes more than two seconds, and a busy machine adds two
     assert result.status is dc.Status.USER_LIMIT
     assert (result.lower, result.upper) == (0.0, 1.0)
 

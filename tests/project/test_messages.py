@@ -2,7 +2,6 @@
 
 import re
 
-import dask
 import pytest
 from messages import message_of, namespace, read_entries
 
@@ -16,8 +15,7 @@ def names(tmp_path_factory):
 
 @pytest.mark.parametrize(("call", "said"), ENTRIES, ids=[entry.call for entry in ENTRIES])
 def test_a_bad_call_says_what_the_file_has(names, call, said):
-    with dask.config.set(scheduler="synchronous"):  # a cluster of another test may have left its own
-        assert message_of(call, names) == said
+    assert message_of(call, names) == said
 
 
 def test_every_message_is_a_sentence_of_an_error_or_warning_of_one_kind():

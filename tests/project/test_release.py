@@ -46,14 +46,19 @@ def test_the_library_needs_nothing_of_the_extras():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-def test_each_python_that_is_promised_and_the_floors_are_tested_and_every_dependency_has_one():
+def test_each_python_that_is_promised_and_the_floors_are_tested_and_every_dependency_has_a_floor_and_a_pin():
     for version in ("3.11", "3.12", "3.13"):
         assert f'"{version}"' in WORKFLOW
         assert f"Programming Language :: Python :: {version}" in PROJECT["project"]["classifiers"]
     assert "--resolution lowest-direct" in WORKFLOW
-    extras = PROJECT["project"]["optional-dependencies"].values()
-    for needed in [*PROJECT["project"]["dependencies"], *(name for extra in extras for name in extra)]:
+    extras = PROJECT["project"]["optional-dependencies"]
+    for needed in sum(extras.values(), PROJECT["project"]["dependencies"]):
         assert needed.startswith("diffrac-cvx[") or re.fullmatch(r"[a-z0-9-]+(\[[a-z,]+\])?>=[0-9.]+", needed), needed
+    pins = (ROOT / "constraints.txt").read_text().lower().replace("_", "-")
+    assert all(re.fullmatch(r"[a-z0-9.-]+==[a-z0-9.+!]+", pin) for pin in pins.splitlines()), "no address, no range"
+    for needed in [*PROJECT["project"]["dependencies"], *extras["experiments"], *extras["dev"]]:
+        name = re.match(r"[a-z0-9-]+", needed)[0]
+        assert name == "diffrac-cvx" or re.search(rf"^{name}==", pins, flags=re.MULTILINE), needed
 
 
 def test_version_date_title_and_keywords_are_the_same_wherever_they_stand():
@@ -99,5 +104,5 @@ def test_every_package_that_a_table_needs_is_declared():
     typing = {"typing_extensions"}  # read by a type checker alone
     files = [path for folder in ("experiments", "diffrac_cvx") for path in (ROOT / folder).rglob("*.py")]
     used = {name for path in files for name in named_in(path)}
-    assert {"gemclus", "pymanopt", "rdata", "dask"} <= used
+    assert {"gemclus", "pymanopt", "rdata", "distributed"} <= used
     assert used - modules - brought - typing - set(sys.stdlib_module_names) == set()

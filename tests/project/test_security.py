@@ -7,12 +7,10 @@ import os
 import pickle
 import re
 import sys
-import tomllib
 from contextlib import suppress
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
-from itertools import chain
 from pathlib import Path, PurePath
 
 import marimo as mo
@@ -20,6 +18,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from forms import npz, parquet
+from matplotlib import cbook
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import diffrac_cvx as dc
 from diffrac_cvx.app import render
@@ -35,9 +36,7 @@ from diffrac_cvx.datasets.tables import read_table
 from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, ProjectionDisplay
-from experiments.harness.tables import write_table
 
-ROOT = Path(__file__).parents[2]
 NAMES = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -56,22 +55,6 @@ NAMES = [
     "../../etc/passwd",
     "x" * 3000,
 ]
-
-
-# What the code may call
-
-
-def test_arrays_are_loaded_without_pickles_and_asserts_only_narrow_types():
-    """Asserts vanish under ``python -O``; pyproject.toml has the rules of ruff on all other calls."""
-    arrays = 0
-    for path in [path for folder in ("diffrac_cvx", "experiments") for path in (ROOT / folder).rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("np.load", "np.fromfile", "np.memmap"):
-                arrays += 1
-                assert "allow_pickle=False" in ast.unparse(node), f"{path}: {ast.unparse(node)}"
-            if isinstance(node, ast.Assert) and path.is_relative_to(ROOT / "diffrac_cvx"):
-                assert re.fullmatch(r"[\w.]+ is not None|isinstance\(.*\)", ast.unparse(node.test)), path
-    assert arrays >= 3
 
 
 # Pickles and text as code
@@ -288,56 +271,22 @@ def test_a_cell_of_text_never_begins_a_formula_and_a_number_stays_one(tmp_path):
     assert '"1;=1"' in text, "where cells are separated by semicolons, it is one cell still"
 
 
-def test_a_table_of_an_experiment_holds_no_formula_and_comes_back(tmp_path):
-    table = pd.DataFrame({"=name": FORMULAS, "value": np.linspace(-1, 1, len(FORMULAS))})
-    write_table(table, tmp_path / "t.csv")
-    head, *rows = rows_of(tmp_path / "t.csv")
-    assert all(is_harmless(entry) for entry in [*head, *(row[0] for row in rows)])
-    assert [float(row[1]) for row in rows] == pytest.approx(table["value"], abs=1e-9)
-
-
-def texts_of(figure):
-    from matplotlib.text import Text
-
-    figure.canvas.draw()
-    cells = [cell.get_text() for axes in figure.axes for table in axes.tables for cell in table.get_celld().values()]
-    return [text for text in [*figure.findobj(Text), *cells] if text.get_text()]
-
-
 @pytest.mark.filterwarnings("ignore:Glyph")
-@pytest.mark.parametrize("draw", ["direction", "path", "labels"])
-def test_a_name_in_a_figure_is_no_formula_and_fits(draw):
-    from matplotlib import cbook
-    from matplotlib import pyplot as plt
-
-    if draw == "direction":
-        figure = DirectionDisplay(np.arange(1.0, len(NAMES) + 1), NAMES).plot().figure_
-    elif draw == "path":
-        X = np.random.default_rng(0).standard_normal((20, 6))
-        figure = PathDisplay(dc.paths.nu_path(X, [0.5, 1.0]), NAMES[4:10]).plot().figure_
-    else:
-        labels = np.array(NAMES[5:10] * 2)
-        figure = ProjectionDisplay(np.arange(10.0), labels).plot().figure_
-    ours = ("$v_j$", "$\\nu$", "$x^\\top v$")
-    drawn = [text.get_text() for text in texts_of(figure) if not any(part in text.get_text() for part in ours)]
-    plt.close(figure)
+@pytest.mark.parametrize("kind", ["direction", "path", "labels"])
+def test_a_name_in_a_figure_is_no_formula_and_fits(kind):
+    X = np.random.default_rng(0).standard_normal((20, 6))
+    figure = Figure(layout="constrained")
+    {
+        "direction": DirectionDisplay(np.arange(1.0, len(NAMES) + 1), NAMES),
+        "path": PathDisplay(dc.paths.nu_path(X, [0.5, 1.0]), NAMES[4:10]),
+        "labels": ProjectionDisplay(np.arange(10.0), np.array(NAMES[5:10] * 2)),
+    }[kind].plot(figure)
+    figure.canvas.draw()
+    texts = [artist.get_text() for artist in figure.findobj(Text)]
+    drawn = [text for text in texts if text and not text.endswith(("$v_j$", "$\\nu$", "$x^\\top v$"))]
     assert any("\\$" in text for text in drawn), "dollars are drawn"
     for text in drawn:
         math = cbook.is_math_text(text)
         assert math is not True, f"{text!r} is drawn as mathematics"
         assert len(text) < 80
         assert "\n" not in text
-
-
-# The packages that this one needs
-
-
-def test_every_dependency_is_pinned_to_one_version_of_the_index():
-    pins = (ROOT / "constraints.txt").read_text().splitlines()
-    pinned = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in pins}
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line) for line in pins), "no address, no range"
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = (project["optional-dependencies"][extra] for extra in ("experiments", "dev"))
-    needed = [*project["dependencies"], *chain.from_iterable(extras)]
-    names = {re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", line)[0]).lower() for line in needed} - {"diffrac-cvx"}
-    assert names <= pinned

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_clusterer_compute_labels_predict, check_clustering
 
 import diffrac_cvx as dc
 from diffrac_cvx.problem.penalties.base import PairPenalty
@@ -67,7 +68,7 @@ def test_the_cost_is_that_of_the_normal_equations(k, nu):
         assert dc.certify_clusters(X, labels, 0.01, nu=nu, ridge=0.3, lam=0.05).gap == pytest.approx(two.gap, abs=1e-9)
 
 
-@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("k", [2, 3])
 def test_the_bound_is_that_of_the_multiclass_relaxation(noisy, k):
     """nu/k + (1 - 1/k) times the cost is the objective of `multiclass`, and the bounds correspond."""
     labels, nu = np.arange(len(noisy)) % k, 0.6
@@ -91,14 +92,9 @@ def test_planted_classes_are_proved_to_be_optimal(k):
 # k-means on a factor
 
 
-def test_k_means_finds_separate_groups_and_numbers_them_by_first_point():
-    points = np.repeat(np.eye(4)[[2, 0, 3, 1]], 5, axis=0) + 0.01 * np.random.default_rng(0).standard_normal((20, 4))
-    np.testing.assert_array_equal(dc.rounding.kmeans_rows(points, 4), np.repeat(np.arange(4), 5))
-
-
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
-def test_there_are_no_more_clusters_than_distinct_points_at_any_scale(scale):
-    points = np.repeat([[0.0], [1.0], [5.0]], 3, axis=0) * scale
+def test_there_are_no_more_clusters_than_distinct_points_at_any_scale_and_they_are_numbered_by_first_point(scale):
+    points = np.repeat([[5.0], [0.0], [1.0]], 3, axis=0) * scale
     np.testing.assert_array_equal(dc.rounding.kmeans_rows(points, 5), np.repeat(np.arange(3), 3))
     assert not dc.rounding.kmeans_rows(np.ones((4, 2)) * scale, 3).any()
 
@@ -140,8 +136,6 @@ def test_planted_classes_are_found_whatever_the_order_of_the_table(k):
     assert dc.metrics.adjusted_rand_score(classes, model.labels_) > 0.9
     assert sorted(set(model.labels_)) == list(range(k))
     assert model.coef_.shape == model.scaled_coef_.shape == (k, X.shape[1])
-    named = clone(model).fit(X).set_output(transform="pandas").transform(X)
-    assert named.columns.tolist() == [f"diffracclustering{j}" for j in range(k)]
     order = np.random.default_rng(1).permutation(len(X))
     other = clone(model).fit(X[order]).labels_
     assert dc.metrics.adjusted_rand_score(model.labels_[order], other) == 1.0
@@ -149,8 +143,7 @@ def test_planted_classes_are_found_whatever_the_order_of_the_table(k):
 
 @pytest.mark.parametrize("parameters", [{}, {"lam": 0.05}, {"nu": 0.5, "ridge": 0.1}, {"standardize": False}])
 def test_predict_gives_the_labels_and_the_largest_score_and_the_gap_is_that_of_the_certificate(three, parameters):
-    """The last column is nearly a sum of others; the scaled values still have standard deviation one."""
-    X = three[0] * [1.0, 30.0, 0.2, 4.0] + 5.0
+    X = three[0] * [1.0, 30.0, 0.2, 4.0] + 5.0  # scaled values have standard deviation one, even of a near sum:
     X = np.column_stack([X, X[:, 0] + X[:, 1] + 1e-3 * np.random.default_rng(0).standard_normal(len(X))])
     model = dc.DiffracClustering(n_clusters=3, random_state=0, **parameters).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
@@ -162,8 +155,7 @@ def test_predict_gives_the_labels_and_the_largest_score_and_the_gap_is_that_of_t
     data = X if parameters == {"standardize": False} else (X - X.mean(axis=0)) / X.std(axis=0)
     used = {"nu": model.nu, "ridge": model.ridge, "lam": model.lam}
     proof = dc.certify_clusters(data, model.labels_, model.lower_bound_, 3, **used)
-    assert model.label_gap_ == pytest.approx(proof.gap, abs=1e-7)
-    assert model.label_gap_ >= 0.0
+    assert 0.0 <= model.label_gap_ == pytest.approx(proof.gap, abs=1e-7)
 
 
 def test_a_sparse_penalty_leaves_features_out_for_all_clusters():
@@ -182,11 +174,6 @@ def test_what_cannot_be_split_in_three_has_fewer_clusters_and_says_so():
     assert sorted(set(model.labels_)) == [0, 1]
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert "fewer clusters" in [warning.code for warning in model.diagnostics_]
-    one = dc.DiffracClustering(n_clusters=3).fit(np.ones((6, 2)))
-    assert not one.labels_.any()
-    assert one.score(np.ones((6, 2))) == 0.0
-    np.testing.assert_array_equal(one.predict(np.ones((6, 2))), one.labels_)
-    assert one.diagnostics_[0].code == "constant"
 
 
 def test_one_cluster_holds_all_points_and_is_warned_of(three):
@@ -199,8 +186,6 @@ def test_one_cluster_holds_all_points_and_is_warned_of(three):
 
 
 def test_scikit_learns_check_of_clusterers_passes_with_three_clusters():
-    from sklearn.utils.estimator_checks import check_clusterer_compute_labels_predict, check_clustering
-
     model = dc.DiffracClustering(n_clusters=3, random_state=0)
     check_clustering("DiffracClustering", model)
     check_clusterer_compute_labels_predict("DiffracClustering", model)

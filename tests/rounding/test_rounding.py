@@ -13,7 +13,7 @@ from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import LabelsFactor
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_1d, kmeans_centered, kmeans_rows, sign_centered
-from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE, apply_constraints, right_vectors
+from diffrac_cvx.rounding.two_clusters import apply_constraints
 
 
 def sample(n, seed=0):
@@ -56,8 +56,10 @@ def test_the_first_eigenvector_is_right_near_rank_one_and_the_second_near_one_cl
 
 
 @roundings
-@pytest.mark.parametrize("seed", range(6))
-def test_a_rounding_is_the_eigenvector_that_it_says(rounding_of, seed):
+@pytest.mark.parametrize("full", [3, 400], ids=["leading vectors", "all vectors"])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_rounding_is_the_eigenvector_that_it_says(rounding_of, seed, full, monkeypatch):
+    monkeypatch.setattr("diffrac_cvx.rounding.two_clusters.FULL_SVD_SIZE", full)
     F = np.random.default_rng(seed).standard_normal((12, 4))
     Y = F @ F.T
     Pi = np.eye(12) - 1 / 12
@@ -69,13 +71,6 @@ def test_a_rounding_is_the_eigenvector_that_it_says(rounding_of, seed):
         "kmeans_centered": kmeans_1d(eigenvectors(Pi @ Y @ Pi)[:, 0]),
     }
     np.testing.assert_array_equal(rounding_of(F), anchored(expected[rounding_of.__name__]))
-
-
-@roundings
-def test_permuting_the_points_permutes_the_labels(rounding_of):
-    rng = np.random.default_rng(4)
-    F, order = rng.standard_normal((30, 3)), rng.permutation(30)
-    np.testing.assert_array_equal(rounding_of(F[order]), anchored(rounding_of(F)[order]))
 
 
 @roundings
@@ -108,9 +103,8 @@ def test_a_point_at_zero_joins_the_points_of_the_first_nonzero_sign():
 
 @all_roundings
 def test_what_is_not_a_finite_matrix_is_refused(rounding_of):
-    for F in (np.ones(3), [[np.inf, 1.0]], np.ones((2, 0))):
-        with pytest.raises(DataError, match="F"):
-            rounding_of(F)
+    with pytest.raises(DataError, match="F"):
+        rounding_of([[np.inf, 1.0]])
 
 
 # Random hyperplanes
@@ -128,15 +122,6 @@ def test_labels_that_satisfy_no_constraints_are_those_without_constraints_at_a_s
     scores = np.array([0.0, -1.0, 0.5, -0.0, -1e-300])
     np.testing.assert_array_equal(apply_constraints(scores, None), apply_constraints(scores, Constraints()))
     np.testing.assert_array_equal(apply_constraints(scores, None), [1.0, -1.0, 1.0, 1.0, -1.0])
-
-
-@pytest.mark.parametrize("columns", [1, 2, 3])
-def test_right_vectors_of_a_long_factor_are_all_that_there_are(columns):
-    F = np.random.default_rng(8).standard_normal((FULL_SVD_SIZE + 1, columns))
-    found = right_vectors(F, 3)
-    expected = np.linalg.svd(F, full_matrices=False)[2]
-    np.testing.assert_allclose(found.T @ found, np.eye(columns), atol=1e-12)
-    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-12)
 
 
 def test_the_ratio_of_eigenvalues_of_a_factor_read_by_parts_is_that_of_its_array():

@@ -123,6 +123,7 @@ LIMITED_CALLS = {
     "low_rank": lambda X, penalty: dc.low_rank(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
     "fista": lambda X, penalty: dc.fista(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
     "published": lambda X, p: dc.fista(X, 1.0, p, tol=1e-9, time_limit=LIMIT, variant="published"),
+    "labels": lambda X, p: dc.MultiLabelDiffrac(n_labels=2, lam=p.lam, tol=1e-12, time_limit=LIMIT).fit(X),
     "choice": lambda X, _: dc.DiffracClusteringCV(time_limit=LIMIT, n_resamples=2).fit(X),
     "path of nu": lambda X, p: paths.nu_path(X, [0.5, 1.0], p, tol=1e-12, time_limit=LIMIT),
     "path of lambda": lambda X, _: paths.lambda_path(X, [0.1, 0.01], tol=1e-12, time_limit=LIMIT),

@@ -56,6 +56,8 @@ def main(given: argparse.Namespace, console: Console) -> int:
 def describe_prediction(model: SavedModel, labels: np.ndarray) -> list[str]:
     """Return the predictions, and the certified bound of the training table, as lines of text."""
     lines, n = [f"WARNING: on the training table: {reason}" for reason in model.diagnostics], len(labels)
+    if model.is_multilabel:
+        return [*lines, f"{labels.shape[1]} labels, positive for {join_words(labels.sum(axis=0))} of the {n} points."]
     names = range(model.n_clusters) if model.classes is None else model.classes.tolist()
     kind = "cluster" if model.classes is None else "class"
     counts = join_words(f"{np.sum(labels == name)} in {kind} {name}" for name in names)

@@ -223,7 +223,7 @@ class RidgeTree(Tree):
     def __init__(
         self, points: Points, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float, n_excluded: int
     ) -> None:
-        self.problem, self.is_varied = direction_problem(points, nu, penalty), points.any()
+        self.problem, self.is_varied = direction_problem(points, nu, penalty), bool(points.used_columns().any())
         X, n = self.problem.X, len(self.problem.X)
         S = scipy.sparse.csr_array((chunklets.sign, (chunklets.membership, np.arange(n))), shape=(m, n))
         R, self.weights = np.asarray(S @ X.array()) / n, np.asarray(abs(S) @ X.values_of_points(np.ones(n))) / n

@@ -20,9 +20,9 @@ from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
     cholesky,
     eigh,
-    extreme_eigenpairs,
     inverse_of_positive,
     inverse_or_one,
+    lanczos,
     psd_factor,
     row_products,
     times,
@@ -315,7 +315,7 @@ def append_violated_directions(
     if M is None:
         M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
-    values, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if most == 1 and len(S) > LARGE_SIZE else eigh(S)
+    values, vectors = lanczos(S.dot, len(S), 1, "LA", 1e-4) if most == 1 and len(S) > LARGE_SIZE else eigh(S)
     new = vectors[:, values > 0.0][:, -free:]
     return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1) + 1e-12) * new])
 

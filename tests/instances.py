@@ -17,7 +17,7 @@ from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import direction_problem, unit_problem
-from diffrac_cvx.solvers.factored.parametrization import BlockPoint
+from diffrac_cvx.solvers.factored.components import BlockPoint
 
 DATA = ("gaussian", "gaussian", "wide", "units", "constant", "duplicate", "binary", "planted")
 GROUPINGS = ("unequal", "unequal", "singles", "pairs", "all", "none")

@@ -7,9 +7,8 @@ never timed, so that the same call gives the same result on every machine unless
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -170,7 +169,6 @@ def solve_by_iterates(
     *,
     start: Result | npt.ArrayLike | None = None,
     certifies_start: bool = False,
-    exhausted: Status = Status.STALLED,
     sample_weight: npt.ArrayLike | None = None,
     constraints: Constraints | None = None,
     are_many: Callable[[int, int], bool] | None = None,
@@ -178,25 +176,31 @@ def solve_by_iterates(
 ) -> Result:
     """Solve problem (15) with a generator of iterates: certify each, keep the best, stop on the certified gap.
 
-    The start is certified before the first iterate, unless the solver ``certifies_start`` itself.  The status is
-    ``exhausted`` if the iterates end.  Rows without weights and constraints are streamed if ``are_many(n, d)``; a
-    sparse matrix may be stored ``by_columns``.
+    The start is certified before the first iterate, unless the solver ``certifies_start`` itself.  Rows without weights
+    and constraints are streamed if ``are_many(n, d)``; a sparse matrix may be stored ``by_columns``.
     """
+
+    def trivial(shape: tuple[int, ...], status: Status, G: Array | None = None, upper: float = 1.0) -> Result:
+        """Return a result without iterations, all points in one cluster; without G at V = 0."""
+        (n, d), lower = shape, 0.0 if G is None else nu
+        G = np.zeros((d + int(nu < 1.0), 1)) if G is None else G
+        F, seconds = np.ones((n, 1)), stopping.timer.elapsed
+        ends: dict[str, Any] = {"value": upper, "lower": lower, "upper": upper}
+        return Result(**ends, factor=F, G=G, status=status, n_iter=0, seconds=seconds, solver=solver)
+
     # 1. Read the table, and return the closed form if only the offset remains.
     nu = in_unit_interval(nu, "nu")
-    trivial = partial(trivial_result, nu=nu, stopping=stopping, solver=solver)
     try:
         with time_limited(stopping.deadline):
             sample = read_points(
                 X, sample_weight, constraints=constraints, are_many=are_many, by_columns=by_columns, warn=True
             )
     except EarlyExitError as leave:
-        return trivial(np.shape(X), status=leave.status)
+        return trivial(np.shape(X), leave.status)
     data, shape = sample.X, sample.X_all.shape
     G = offset_solution(data, nu)
     if G is not None:
-        upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
-        return trivial(shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
+        return trivial(shape, Status.CLOSED_FORM, G, min(round_up(nu), 1.0))  # 1 - nu is rounded, and with it V
     n, d = data.shape  # of large data, a single product or decomposition may take longer than the callback waits
     stopping.calls_periodically = n * d >= 2e7 or n * d**2 >= 2e8 or d >= 400
     with one_thread(), time_limited(stopping.deadline):
@@ -208,18 +212,69 @@ def solve_by_iterates(
             points = iterates(problem, warm_start)
         except EarlyExitError as leave:
             if data.is_streamed:
-                return trivial(shape, status=leave.status)
+                return trivial(shape, leave.status)
             with time_limited(Deadline(lambda: 0.0)):  # ends every computation that can be cut short
                 problem, points = unit_problem(data, nu, penalty), iter(())
                 warm_start = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # the data are below rounding error relative to the penalty
-            return trivial(shape, status=Status.OVERFLOW)
+            return trivial(shape, Status.OVERFLOW)
         # 3. Certify the iterates.
         if warm_start.U is not None and not certifies_start:
             points = chain([Iterate(warm_start.U, 0, DualPoint(C=warm_start.C), warm_start.point)], points)
-        found = certify_until_stopped(problem, points, warm_start.point, stopping, solver, exhausted)
-    with one_thread(), time_limited(None):
-        # 4. Certify the value of V in the user's units, and check the bounds.
+        best = warm_start.point or PrimalPoint(np.zeros((len(problem.c), 1)), 1.0, np.zeros(0))
+        dual: DualPoint | None = None
+        lower, history, status = 0.0, list[Progress](), None
+        stopping.count_rows = lambda: problem.X.rows_read
+        try:
+            for iterate in points:
+                # The point may become the best even if no time is left for its lower bound.
+                point = problem.rescale(iterate.U) if iterate.point is None else iterate.point
+                if point.value < best.value or (dual is None and point.value == best.value):
+                    best, dual = point, iterate.dual
+                if iterate.bounds is None:
+                    stopping.check_deadline()
+                # The bounds of all iterates hold.
+                bounds = iterate.bounds or certify(problem, point, iterate.dual)
+                lower = max(lower, bounds.lower)
+                now = Progress(iterate.n_iter, stopping.timer.elapsed, min(lower, best.value), best.value)
+                now.rows, now.n_excluded = problem.X.rows_read, problem.coordinates.n_excluded
+                history.append(now)
+                status = stopping.stop_reason(history[-1])
+                if status is not None:
+                    break
+        except EarlyExitError as leave:
+            status = leave.status
+        except DataError as error:
+            raise with_bracket(error, min(lower, best.value), best.value) from error
+        except (ArithmeticError, ValueError) as error:
+            if not is_out_of_range(error):
+                raise
+            status = Status.OVERFLOW
+    with one_thread(), time_limited(None):  # the rest is required and short
+        # 4. The best point in the user's coordinates.
+        status = stopping.status if status is None else status
+        if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.is_streamed:
+            best = best_single_feature(problem)
+        if status is None:
+            status = Status.OPTIMAL if stopping.is_met(lower, best.value) else Status.STALLED
+        C = None if dual is None or not problem.has_l1 else dual.C
+        found = Result(
+            value=best.value,
+            lower=lower,
+            upper=best.value,
+            factor=problem.X.labels_factor(best.U),
+            status=status,
+            n_iter=history[-1].iteration if history else 0,
+            seconds=stopping.timer.elapsed,
+            solver=solver,
+            history=tuple(history),
+            C=None if C is None else problem.coordinates.inverse_transform_multiplier(C),
+            u=None if dual is None or dual.u is None else problem.X.values_of_points(dual.u),
+            G=problem.coordinates.inverse_transform(best.U),
+            components=components_of(problem, best, best.value - lower),
+            n_excluded=problem.coordinates.n_excluded,
+        )
+        # 5. Certify the value of V in the user's units, and check the bounds.
         try:
             certified_data = exclude_columns(data, problem.coordinates.excluded)
             found = with_certified_value(found, RoundingBound(certified_data, nu, penalty), stopping)
@@ -260,95 +315,6 @@ def with_certified_value(found: Result, rounding_bound: RoundingBound, stopping:
     found = replace(found, value=value, upper=value, G=G, status=status)
     objective = rounding_bound.upper_bound(None if callable(found.factor) else found.F, G)
     return replace(found.checked_against(objective), seconds=stopping.timer.elapsed)
-
-
-def trivial_result(
-    shape: tuple[int, ...],
-    nu: float,
-    status: Status,
-    stopping: Stopping,
-    solver: str,
-    *,
-    G: Array | None = None,
-    bounds: tuple[float, float] = (0.0, 1.0),
-) -> Result:
-    """Return a result without iterations, all points in one cluster; by default the trivial bounds, at V = 0."""
-    n, d = shape
-    return Result(
-        value=bounds[1],
-        lower=bounds[0],
-        upper=bounds[1],
-        factor=np.ones((n, 1)),
-        G=np.zeros((d + int(nu < 1.0), 1)) if G is None else G,
-        status=status,
-        n_iter=0,
-        seconds=stopping.timer.elapsed,
-        solver=solver,
-    )
-
-
-def certify_until_stopped(
-    problem: DirectionProblem,
-    iterates: Iterable[Iterate],
-    initial: PrimalPoint | None,
-    stopping: Stopping,
-    solver: str,
-    exhausted: Status,
-) -> Result:
-    """Certify iterates until the stopping rule is met; return the best point, the start included, and the bounds."""
-    best = PrimalPoint(np.zeros((len(problem.c), 1)), 1.0, np.zeros(0)) if initial is None else initial
-    dual: DualPoint | None = None
-    lower, history, status = 0.0, list[Progress](), None
-    stopping.count_rows = lambda: problem.X.rows_read
-    try:
-        for iterate in iterates:
-            # 1. The point may become the best even if no time is left for its lower bound.
-            point = problem.rescale(iterate.U) if iterate.point is None else iterate.point
-            if point.value < best.value or (dual is None and point.value == best.value):
-                best, dual = point, iterate.dual
-            if iterate.bounds is None:
-                stopping.check_deadline()
-            # 2. The bounds of all iterates hold.
-            bounds = iterate.bounds or certify(problem, point, iterate.dual)
-            lower = max(lower, bounds.lower)
-            now = Progress(iterate.n_iter, stopping.timer.elapsed, min(lower, best.value), best.value)
-            now.rows, now.n_excluded = problem.X.rows_read, problem.coordinates.n_excluded
-            history.append(now)
-            status = stopping.stop_reason(history[-1])
-            if status is not None:
-                break
-    except EarlyExitError as leave:
-        status = leave.status
-    except DataError as error:
-        raise with_bracket(error, min(lower, best.value), best.value) from error
-    except (ArithmeticError, ValueError) as error:
-        if not is_out_of_range(error):
-            raise
-        status = Status.OVERFLOW
-    status = stopping.status if status is None else status
-    with time_limited(None):  # the rest is required and short
-        # 3. The best point in the user's coordinates.
-        if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.is_streamed:
-            best = best_single_feature(problem)
-        if status is None:
-            status = Status.OPTIMAL if stopping.is_met(lower, best.value) else exhausted
-        C = None if dual is None or not problem.has_l1 else dual.C
-        return Result(
-            value=best.value,
-            lower=lower,
-            upper=best.value,
-            factor=problem.X.labels_factor(best.U),
-            status=status,
-            n_iter=history[-1].iteration if history else 0,
-            seconds=stopping.timer.elapsed,
-            solver=solver,
-            history=tuple(history),
-            C=None if C is None else problem.coordinates.inverse_transform_multiplier(C),
-            u=None if dual is None or dual.u is None else problem.X.values_of_points(dual.u),
-            G=problem.coordinates.inverse_transform(best.U),
-            components=components_of(problem, best, best.value - lower),
-            n_excluded=problem.coordinates.n_excluded,
-        )
 
 
 def with_bracket(error: DataError, lower: float, upper: float) -> DataError:
@@ -422,12 +388,7 @@ class Runner:
         self.last: Iterate | None = None
         self.allowed, self.used, self.next_operations = 0.0, 0.0, 0.0  # the last: of the next step, if they are many
         self.slices, self.n_iter = 0, 0
-        self.lower, self.upper = 0.0, 1.0
-
-    @property
-    def gap(self) -> float:
-        """Gap of the strategy's own bounds."""
-        return self.upper - self.lower
+        self.bounds = Bracket(0.0, 1.0)
 
     @property
     def may_continue(self) -> bool:
@@ -446,7 +407,8 @@ class Runner:
             return None
         self.last, self.n_iter = found, found.n_iter
         if found.bounds is not None:
-            self.lower, self.upper = max(self.lower, found.bounds.lower), min(self.upper, found.bounds.upper)
+            ends = max(self.bounds.lower, found.bounds.lower), min(self.bounds.upper, found.bounds.upper)
+            self.bounds = Bracket(*ends)
         return found
 
 
@@ -494,11 +456,11 @@ def race(
                     break
                 if found is not None:
                     yield found._replace(n_iter=min(sum(other.n_iter for other in runners), stopping.max_iter))
-        leader = min((one for one in runners if one.lower > 0.0), key=lambda one: one.gap, default=None)
+        leader = min((one for one in runners if one.bounds.lower > 0.0), key=lambda one: one.bounds.gap, default=None)
         if leader is not None:
-            limit = 3.0 * leader.gap
-            best = min(racing, key=lambda one: one.gap, default=None)  # goes on, also if the leader has ended
-            racing = [one for one in racing if one is best or one.slices < 2 or one.gap <= limit]
+            limit = 3.0 * leader.bounds.gap
+            best = min(racing, key=lambda one: one.bounds.gap, default=None)  # goes on, also if the leader has ended
+            racing = [one for one in racing if one is best or one.slices < 2 or one.bounds.gap <= limit]
         size *= 2.0
     if failure is not None:
         raise failure

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +38,6 @@ def solve(
     tol: float = 1e-4,
     max_iter: int | None = None,
     time_limit: float | None = None,
-    verbose: bool = False,
     memory_limit: float | None = None,
     **solver_options: Any,
 ) -> Result:
@@ -64,12 +62,11 @@ def solve(
         Time limit in seconds, compilation included; CLARABEL and SCS only.  If the compilation or one step may take
         longer than a second, the solver runs in a subprocess with one thread.  At the limit this process is ended and
         returns no solution.
-    verbose : bool
-        Whether the solver prints its progress; default False.
     memory_limit : float, optional
         Upper limit in GB on the estimated memory; by default the free memory of the machine.
     **solver_options
-        Options passed to the solver unchanged; they override those derived from the parameters above.
+        Options passed to the solver unchanged, such as ``verbose=True``; they override those derived from the
+        parameters above.
 
     Returns
     -------
@@ -104,8 +101,7 @@ def solve(
     for variable in variables:
         variable.save_value(None)  # a value from an earlier call must not be read as the solution of this one
     run = run_in_subprocess if time_limit is not None and takes_long(relaxation.size, name) else run_solver
-    request = SolveRequest(name, tol, max_iter, timer, verbose, solver_options)
-    n_iter, limited = run(relaxation.problem, request)
+    n_iter, limited, _ = run(relaxation.problem, name, tol, max_iter, timer, solver_options)
     if all(variable.value is not None and np.all(np.isfinite(variable.value)) for variable in variables):
         solution = relaxation.read()
         status = Status.USER_LIMIT if limited else Status.INACCURATE
@@ -141,77 +137,66 @@ def takes_long(size: Size, solver: str) -> bool:
     return size.nonzeros > QUICK_ROWS or size.side > QUICK_SIDES.get(solver, 0)
 
 
-@dataclass(frozen=True)
-class SolveRequest:
-    """Parameters of one call of a CVXPY solver, as in `solve`, with the timer of the time limit."""
+def run_solver(
+    problem: cp.Problem, solver: str, tol: float, max_iter: int | None, timer: Timer, given: Mapping[str, Any]
+) -> tuple[int, bool, list[Any]]:
+    """Solve in place; return the number of iterations, whether a limit ended the solver, and all variables' values.
 
-    solver: str
-    tol: float
-    max_iter: int | None
-    timer: Timer
-    verbose: bool
-    options: Mapping[str, Any]
-
-
-def run_solver(problem: cp.Problem, request: SolveRequest) -> tuple[int, bool]:
-    """Solve in place; return the number of iterations (0 without a solution) and whether a limit ended the solver."""
+    Without a solution, the number is 0.
+    """
     import cvxpy as cp
 
-    solver, timer, options = request.solver, request.timer, dict(request.options)
     try:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:
         raise ParameterError(f"{solver} does not support this problem; use CLARABEL or SCS: {error}") from error
     if timer.is_over:
-        return 0, True
-    remaining = timer.remaining
+        return 0, True, []
+    remaining, options = timer.remaining, dict(given)
     if solver in COMMON_OPTIONS:
         accuracy, tolerances, iterations, seconds = COMMON_OPTIONS[solver]
-        limits = {iterations: request.max_iter, seconds: timer.time_left}
-        given = {name: limit for name, limit in limits.items() if limit is not None}
-        options = {**dict.fromkeys(tolerances, accuracy * request.tol), **given, **options}
+        limits = {iterations: max_iter, seconds: timer.time_left}
+        limits = {name: limit for name, limit in limits.items() if limit is not None}
+        options = {**dict.fromkeys(tolerances, accuracy * tol), **limits, **given}
     try:
         with warnings.catch_warnings():
             # CVXPY warns about inaccurate solutions; the certified bounds quantify the inaccuracy.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
-            problem.solve(solver=solver, warm_start=False, verbose=request.verbose, **options)
+            problem.solve(solver=solver, warm_start=False, **options)
         is_solved, is_limited = True, problem.status == "user_limit"
     except cp.error.SolverError:
         is_solved = is_limited = False
     except MemoryError as error:
         raise ResourceError(f"{solver} ran out of memory: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
-        if not request.options:
+        if not given:
             raise
-        raise ParameterError(f"{solver} rejected the options {dict(request.options)}: {error}") from error
+        raise ParameterError(f"{solver} rejected the options {dict(given)}: {error}") from error
     stats = problem.solver_stats  # SCS does not report that its time limit ended it
     solve_time = 0.0 if stats is None else float(stats.solve_time or 0.0)
     n_iter = int(stats.num_iters or 0) if is_solved and stats is not None else 0
-    is_limited |= request.max_iter is not None and n_iter >= request.max_iter
-    return n_iter, is_limited or solve_time >= remaining
+    is_limited |= (max_iter is not None and n_iter >= max_iter) or solve_time >= remaining
+    return n_iter, is_limited, [variable.value for variable in all_variables(problem)]
 
 
-def run_in_subprocess(problem: cp.Problem, request: SolveRequest) -> tuple[int, bool]:
+def run_in_subprocess(
+    problem: cp.Problem, solver: str, tol: float, max_iter: int | None, timer: Timer, given: Mapping[str, Any]
+) -> tuple[int, bool, list[Any]]:
     """Solve in a subprocess that is ended at the limit: compilation and solver steps cannot be interrupted here."""
     transfer_seconds = 0.3  # reserved for the transfer of the solution
-    worker, timer = Worker(), Timer(request.timer.remaining - transfer_seconds)
+    worker, timer = Worker(), Timer(timer.remaining - transfer_seconds)
     try:
-        request_there = replace(request, timer=timer)
-        n_iter, limited, values = worker.call(find_values, problem, request_there, stopped=lambda: timer.is_over)
+        arguments = problem, solver, tol, max_iter, timer, given
+        n_iter, limited, values = worker.call(run_solver, *arguments, stopped=lambda: timer.is_over)
     except StoppedError:
-        return 0, True
+        return 0, True, []
     except WorkerDiedError as error:
-        raise ResourceError(f"{request.solver} crashed, possibly out of memory: {error}") from error
+        raise ResourceError(f"{solver} crashed, possibly out of memory: {error}") from error
     finally:
         worker.close()
-    for variable, value in zip(all_variables(problem), values, strict=True):
+    for variable, value in zip(all_variables(problem), values, strict=bool(values)):
         variable.save_value(value)
-    return n_iter, limited
-
-
-def find_values(problem: cp.Problem, request: SolveRequest) -> tuple[int, bool, list[Any]]:
-    """Solve and return the values of all variables: CVXPY's changes to the problem stay in the subprocess."""
-    return *run_solver(problem, request), [variable.value for variable in all_variables(problem)]
+    return n_iter, limited, values
 
 
 def all_variables(problem: cp.Problem) -> list[cp.Variable]:

@@ -121,9 +121,8 @@ def fista(
             return
         eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
         yield from published_iterates(problem, eps, U, C, stopping.max_iter, stop_by_paper_rule=epsilon is not None)
+        stopping.status = Status.SMOOTHED_GAP
 
-    exhausted = Status.SMOOTHED_GAP if variant == "published" else Status.STALLED
-    name = f"fista ({variant})"
     with in_range():
         return solve_by_iterates(
             X,
@@ -131,9 +130,8 @@ def fista(
             penalty,
             iterates,
             stopping,
-            name,
+            f"fista ({variant})",
             start=start,
-            exhausted=exhausted,
             sample_weight=sample_weight,
             constraints=constraints,
         )
@@ -156,16 +154,8 @@ class BoxWithDiagonal(PairPenalty):
 class SmoothedDual:
     r"""Problem  min over u > 0, C in the dual set  of  mean(1/u)/2 + phi_eps(W'(X' Diag(u) X / (2n) - C) W).
 
-    The smooth term is phi_eps(D) = eps log tr exp(D / eps); the rest is separable.
-
-    Parameters
-    ----------
-    X : Points
-        Rows, (n, D).
-    W : (D, r) array
-        W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 if accelerated.
-    pair_penalty : PairPenalty
-        Defines the set of C; zero on the diagonal if N contains Diag(c)^2.
+    The smooth term is phi_eps(D) = eps log tr exp(D / eps); the rest is separable.  (D, r) W has W'NW = I for the
+    normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 if accelerated; then the set of C is zero on the diagonal.
     """
 
     def __init__(self, X: Points, W: Array, pair_penalty: PairPenalty) -> None:

@@ -21,8 +21,7 @@ from instances import (
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import Blocks, DualPoint, bound_of_blocks, certify, certify_blocks
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.solvers.factored.components import block_point
-from diffrac_cvx.solvers.factored.parametrization import BlockParametrization
+from diffrac_cvx.solvers.factored.components import BlockLagrangian, block_point
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -249,7 +248,7 @@ def claims(seed):
         moved = np.sqrt(np.mean(U**2)) * rng.standard_normal(point.flat().shape)
         point = point.like(point.flat() + (noise or 0.0) * moved)
         C = random_multipliers(rng, blocks)
-        scaled, value, q = BlockParametrization(blocks, point).rescale(point)
+        scaled, value, q = BlockLagrangian(blocks, point, C).rescale(point)
         found.append((blocks, C, scaled, value, blocks.best_dual(q, C)))
     return found
 

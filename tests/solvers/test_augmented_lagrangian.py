@@ -9,11 +9,7 @@ from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers import low_rank
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import (
-    Lagrangian,
-    one_block,
-)
-from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
 
@@ -26,7 +22,7 @@ def test_the_gradient_is_that_of_finite_differences(penalty, nu, rank):
     rng = np.random.default_rng(1)
     size = problem.X.shape[1]
     C0 = rng.uniform(-1.5, 1.5, (size, size)) * problem.pair_penalty.half_width
-    lagrangian = one_block(FactorParametrization(problem), (C0 + C0.T) / 2)
+    lagrangian = Lagrangian(problem, (C0 + C0.T) / 2)
     # Entries of C0 + sigma UU' inside the dual box and at both bounds.
     U, direction = 0.1 * rng.standard_normal((2, size, rank))
     slope = np.sum(lagrangian.point(U).gradient * direction)

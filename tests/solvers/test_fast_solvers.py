@@ -1,6 +1,6 @@
 """low_rank and both variants of fista: solutions compared with the paper's formula, warm starts and limits."""
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import oracles
@@ -46,15 +46,10 @@ def oracle(case, nu, penalty):
     return oracles.solve_v(as_data(CASES[case], warn=False), nu, PENALTIES[penalty].a, PENALTIES[penalty].c)[0]
 
 
-def run(solver, X, nu, penalty, **options):
-    options = {"tol": TOL[solver]} | options
-    if solver == "low_rank":
-        return dc.low_rank(X, nu, penalty, **options)
-    return dc.fista(X, nu, penalty, variant=solver, **options)
-
-
 def solved(solver, case="tall", nu=0.5, penalty="l1", **options):
-    return run(solver, CASES[case], nu, PENALTIES[penalty], **options)
+    options = {"tol": TOL[solver]} | options
+    run = dc.low_rank if solver == "low_rank" else partial(dc.fista, variant=solver)
+    return run(CASES[case], nu, PENALTIES[penalty], **options)
 
 
 def assert_brackets(result, optimum):
@@ -84,14 +79,7 @@ def test_the_result_brackets_eq_15_with_the_objective_of_its_matrix(solver, case
     X = as_data(CASES[case], warn=False)
     given = oracles.augmented(X, nu, PENALTIES[penalty].a, PENALTIES[penalty].c)
     assert result.value == result.upper == pytest.approx(oracles.v_objective(result.V, *given), abs=1e-12)
-    np.testing.assert_allclose(np.sum(result.F**2, axis=1), 1.0, rtol=1e-12)
-    iterations, seconds, lower, upper = np.array(result.history).T
-    assert np.all(np.diff([iterations, seconds, lower, -upper]) >= 0)
-    assert result.n_iter == iterations[-1]
-    assert (result.lower, result.upper) == pytest.approx((lower[-1], upper[-1]), abs=1e-12)
-    judged = dc.certify_v(CASES[case], result.V, nu, PENALTIES[penalty])
-    assert judged.upper == pytest.approx(result.upper, abs=1e-9)
-    assert_brackets(judged, oracle(case, nu, penalty))
+    assert_brackets(dc.certify_v(CASES[case], result.V, nu, PENALTIES[penalty]), oracle(case, nu, penalty))
 
 
 @pytest.mark.parametrize("nu", [0.25, 1.0])

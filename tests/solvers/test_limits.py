@@ -44,12 +44,12 @@ import diffrac_cvx as dc
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
-wide, long, U = rng.standard_normal((100, 1200)), rng.standard_normal((30_000, 12)), rng.standard_normal((1200, 1200))
+wide, long, U = rng.standard_normal((60, 700)), rng.standard_normal((10_000, 12)), rng.standard_normal((700, 700))
 calls = 0
 for X, start in ((wide, None), (wide, U @ U.T), (long, None)):
     for lam in (0.0, 0.05):
         for solver in (dc.low_rank, dc.fista):
-            found = solver(X, lam=lam, ridge=0.3, tol=1e-12, start=start, time_limit=0.1)
+            found = solver(X, lam=lam, ridge=0.3, tol=1e-12, start=start, time_limit=0.05)
             assert 0.0 <= found.lower <= found.upper <= 1.0, found
             assert threading.active_count() == 1, threading.enumerate()
             calls += 1
@@ -69,14 +69,14 @@ def test_the_callback_is_called_in_the_callers_thread_while_a_point_is_computed(
 
     def callback(progress):
         calls.append((threading.get_ident(), progress.seconds))
-        return len(calls) >= 3
+        return len(calls) >= 2
 
     started = time.perf_counter()
     found = solver(split(300, 700), lam=1e-4, tol=1e-12, callback=callback)
     assert time.perf_counter() - started < 10.0
     assert found.status is dc.Status.STOPPED
     assert {thread for thread, _ in calls} == {threading.get_ident()}
-    assert len(calls) == 3
+    assert len(calls) == 2
 
 
 def test_an_interrupt_while_a_point_is_computed_ends_the_solver():
@@ -93,11 +93,11 @@ def test_an_interrupt_while_a_point_is_computed_ends_the_solver():
 # No result is worse than the start
 
 
-@pytest.mark.parametrize("time_limit", [1e-6, 0.1])
+@pytest.mark.parametrize("time_limit", [1e-6, 0.05])
 @pytest.mark.parametrize("penalty", [BOTH, RIDGE], ids=["l1 and ridge", "ridge"])
 @pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
 def test_no_answer_is_worse_than_the_start_however_short_the_limit(solver, penalty, time_limit):
-    X, V = split(100, 1200), along_first(1200)
+    X, V = split(60, 600), along_first(600)
     known = dc.certify_v(X[:, :3], V[:3, :3], penalty=penalty).upper  # V is zero elsewhere: its objective is the same
     assert known < 0.6
     found = solver(X, penalty=penalty, start=V, tol=1e-12, time_limit=time_limit)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from instances import planted
+from instances import assert_overlap, planted
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.reading import read_points
@@ -11,18 +11,17 @@ from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored import pattern
 
 
-def problem_of(X, nu=1.0, penalty=None, sample_weight=None):
-    penalty = dc.Penalty.l1(0.02) if penalty is None else penalty
-    return direction_problem(read_points(X, sample_weight).X, nu, penalty)
-
-
-def solve(problem, tol, max_iter):
+def solve(X, nu, penalty, tol, max_iter, sample_weight=None):
+    problem = direction_problem(read_points(X, sample_weight).X, nu, penalty)
     return pattern.pattern_iterates(problem, WarmStart(), Stopping(tol, max_iter))
 
 
-def bounds_of(problem, tol=1e-7):
-    found = [one.bounds for one in solve(problem, tol, 200) if isinstance(one, Iterate)]
-    return max(one.lower for one in found), min(one.upper for one in found)
+def check(X, nu, penalty, sample_weight=None):
+    """Check that the pattern and the other strategies enclose one optimum."""
+    points = [one.bounds for one in solve(X, nu, penalty, 1e-7, 200, sample_weight) if isinstance(one, Iterate)]
+    found = dc.Bracket(max(one.lower for one in points), min(one.upper for one in points))
+    assert found.gap <= 1e-6
+    assert_overlap(found, dc.low_rank(X, nu, penalty, tol=1e-8, sample_weight=sample_weight), 1e-9)
 
 
 UNEQUAL = np.linspace(0.05, 0.3, 12)
@@ -40,12 +39,7 @@ UNEQUAL = np.linspace(0.05, 0.3, 12)
     ids=["equal weights", "unequal weights", "ridge", "two free coordinates"],
 )
 def test_the_pattern_and_the_other_strategies_enclose_one_optimum(nu, penalty):
-    X = planted(60, 12, sparsity=3)
-    lower, upper = bounds_of(problem_of(X, nu, penalty))
-    result = dc.low_rank(X, nu, penalty, tol=1e-8)
-    assert upper - lower <= 1e-6
-    assert lower <= result.upper + 1e-9
-    assert result.lower <= upper + 1e-9
+    check(planted(60, 12, sparsity=3), nu, penalty)
 
 
 def test_sample_weights_and_zero_rows_take_part():
@@ -55,11 +49,7 @@ def test_sample_weights_and_zero_rows_take_part():
     weights[:2] = 1.0
     X -= weights @ X / weights.sum()
     X[:2] = 0.0
-    lower, upper = bounds_of(problem_of(X, sample_weight=weights))
-    result = dc.low_rank(X, penalty=dc.Penalty.l1(0.02), sample_weight=weights, tol=1e-8)
-    assert upper - lower <= 1e-6
-    assert lower <= result.upper + 1e-9
-    assert result.lower <= upper + 1e-9
+    check(X, 1.0, dc.Penalty.l1(0.02), weights)
 
 
 @pytest.fixture
@@ -104,7 +94,6 @@ def test_gradient_and_hessian_of_the_barrier_are_finite_differences(barrier):
 
 
 def test_it_ends_after_few_steps_if_most_pairs_are_in_v():
-    problem = problem_of(planted(400, 60, sparsity=3), penalty=dc.Penalty.l1(1e-5))
-    points = list(solve(problem, 1e-6, 200))
+    points = list(solve(planted(400, 60, sparsity=3), 1.0, dc.Penalty.l1(1e-5), 1e-6, 200))
     assert all(isinstance(point, float) for point in points)
     assert len(points) <= 20

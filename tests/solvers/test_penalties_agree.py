@@ -120,7 +120,7 @@ def small_cores(monkeypatch):
 
 @pytest.mark.parametrize(
     ("seeds", "most_columns"),
-    [(range(6), 24), pytest.param(range(200), 40, marks=pytest.mark.slow)],
+    [(range(3), 24), pytest.param(range(200), 40, marks=pytest.mark.slow)],
     ids=["few", "all"],
 )
 def test_wide_tables_are_solved_on_working_sets_and_agree_with_the_judge(small_cores, seeds, most_columns):
@@ -130,7 +130,7 @@ def test_wide_tables_are_solved_on_working_sets_and_agree_with_the_judge(small_c
     assert np.min(small_cores) < 0.8
 
 
-@pytest.mark.parametrize("seeds", [(1, 8, 18, 19), pytest.param(range(60), marks=pytest.mark.slow)], ids=["few", "all"])
+@pytest.mark.parametrize("seeds", [(1, 19), pytest.param(range(60), marks=pytest.mark.slow)], ids=["few", "all"])
 def test_groups_are_solved_on_a_working_set_and_what_is_proved_outside_them_agrees_with_the_judge(monkeypatch, seeds):
     looks, whole = [], working_set_certificate.prove
 
@@ -148,19 +148,19 @@ def test_groups_are_solved_on_a_working_set_and_what_is_proved_outside_them_agre
     assert any(looks)
 
 
-OFFSET = np.diag(np.arange(241) == 240).astype(float)
+OFFSET = np.diag(np.arange(211) == 210).astype(float)
 
 
 @pytest.mark.parametrize(
     ("start", "groups"),
     [
-        pytest.param(None, np.arange(240) // 60, id="cold"),
-        pytest.param(OFFSET, np.arange(240) // 60, id="start"),
+        pytest.param(None, np.arange(210) // 70, id="cold"),
+        pytest.param(OFFSET, np.arange(210) // 70, id="start"),
         pytest.param(OFFSET, None, id="start without groups", marks=pytest.mark.slow),
     ],
 )
 def test_a_working_set_of_the_offset_alone_takes_in_columns_or_a_group_of_any_size(start, groups):
-    X = np.random.default_rng(0).standard_normal((12, 240))
+    X = np.random.default_rng(0).standard_normal((12, 210))
     found = dc.low_rank(X, 0.6, dc.Penalty(lam=0.1, ridge=0.3, groups=groups), start=start, tol=0.2, time_limit=20.0)
     assert found.gap <= 0.2
     assert found.upper < 0.6 - 0.05

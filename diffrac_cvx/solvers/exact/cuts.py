@@ -14,14 +14,15 @@ from copy import copy
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
+import scipy.sparse
 
 from diffrac_cvx.certificates.cut_certificate import Cliques, LabelProblem
-from diffrac_cvx.machine.deadlines import Timer, is_late
+from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.points import Indices
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Memory, Point, inner, take_step
 
 SIZES = (3, 5, 7)  # numbers of chunklets of an inequality
 STEPS, UPDATES, MAX_UPDATES = 50, 2, 6  # L-BFGS steps for each update of the multipliers, updates in a round
@@ -35,13 +36,7 @@ STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fa
 
 
 class CutRelaxation:
-    """State of the cutting-plane method: factor F of Y, inequalities with multipliers, and the best certified bound.
-
-    Parameters
-    ----------
-    problem : LabelProblem
-        The problem.
-    """
+    """State of the cutting-plane method: factor F of Y, inequalities with multipliers, and the best certified bound."""
 
     def __init__(self, problem: LabelProblem) -> None:
         m = len(problem.w)
@@ -60,16 +55,15 @@ class CutRelaxation:
     # Inequalities
 
     def index(self) -> None:
-        """Collect the entries of all inequalities in one list."""
+        """Collect all inequalities in one sparse matrix, a row each, on the entries of Y."""
         m = len(self.rows)
         entries = [each.entries(m) for each in self.cliques]
-        sizes = [places.shape for places, _ in entries]
-        self.counts = np.concatenate([np.full(k, pairs) for k, pairs in sizes])
-        self.places = np.concatenate([places.ravel() for places, _ in entries])
-        self.coefficients = np.concatenate([coefficients.ravel() for _, coefficients in entries])
+        ends = np.cumsum(np.concatenate([np.full(*places.shape) for places, _ in entries]))
+        places = np.concatenate([places.ravel() for places, _ in entries])
+        coefficients = np.concatenate([coefficients.ravel() for _, coefficients in entries])
+        self.matrix = scipy.sparse.csr_array((coefficients, places, np.append(0, ends)), shape=(len(ends), m * m))
         self.multipliers = np.concatenate([each.multipliers for each in self.cliques])
         self.right = np.concatenate([np.full(len(each.points), each.right) for each in self.cliques])
-        self.starts = np.cumsum(self.counts) - self.counts
 
     @property
     def n_cuts(self) -> int:
@@ -80,13 +74,12 @@ class CutRelaxation:
         """Return left side less right side of all inequalities."""
         if not self.n_cuts:
             return np.zeros(0)
-        left = np.add.reduceat(self.coefficients * Y.ravel()[self.places], self.starts)
-        return np.asarray(left - self.right)
+        terms = self.matrix.data * Y.ravel()[self.matrix.indices]
+        return np.asarray(np.add.reduceat(terms, self.matrix.indptr[:-1]) - self.right)
 
     def weighted_matrix(self, g: Array) -> Array:
         """Return twice the matrix T of the inequalities with multipliers g."""
-        m = len(self.rows)
-        T = np.bincount(self.places, self.coefficients * np.repeat(g, self.counts), m * m).reshape(m, m)
+        T = (self.matrix.T @ g).reshape(len(self.rows), -1)
         return np.asarray(T + T.T)
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
@@ -102,8 +95,9 @@ class CutRelaxation:
         order = np.argsort(points, axis=1)
         points, signs = np.take_along_axis(points, order, 1), np.take_along_axis(signs, order, 1)
         signs = signs * signs[:, :1]
-        together = np.vstack([hashes(old.points, old.signs)[:, None], hashes(points, signs)[:, None]]).ravel()
-        _, first = np.unique(together, return_index=True)
+        powers = np.uint64(0x9E3779B97F4A7C15) ** np.arange(points.shape[1], dtype=np.uint64)
+        together = 2 * np.vstack([old.points, points]) + (np.vstack([old.signs, signs]) > 0)
+        _, first = np.unique(together.astype(np.uint64) @ powers, return_index=True)  # of a hash of each row
         new = np.sort(first[first >= len(old.points)]) - len(old.points)
         self.cliques[at] = Cliques(
             np.vstack([old.points, points[new]]),
@@ -165,11 +159,11 @@ class CutRelaxation:
         np.fill_diagonal(found, 0.0)
         return found
 
-    def minimize(self, steps: int, memory: Memory, timer: Timer) -> None:
+    def minimize(self, steps: int, memory: Memory) -> None:
         """Minimise the augmented Lagrangian by at most so many L-BFGS steps."""
         at, m = self.lagrangian(np.vstack([self.F, self.U])), len(self.F)
         for _ in range(steps):
-            following = None if timer.is_over else take_step(self.lagrangian, at, memory, lambda G: G)
+            following = None if is_late() else take_step(self.lagrangian, at, memory, lambda G: G)
             if following is None:
                 break
             converged = at.value - following.value <= 1e-12 * abs(at.value)
@@ -213,11 +207,7 @@ class CutRelaxation:
         return computed, vectors
 
     def solve(
-        self,
-        cutoff: Callable[[], float],
-        improve: Callable[[Array], float],
-        report: Callable[[], Status | None],
-        timer: Timer,
+        self, cutoff: Callable[[], float], improve: Callable[[Array], float], report: Callable[[], Status | None]
     ) -> Status | None:
         """Add violated inequalities until the bound reaches the cutoff; None if nothing more is gained.
 
@@ -231,7 +221,7 @@ class CutRelaxation:
         # With an l1 term C converges more slowly than the other multipliers: longer rounds, and no stiffer ones.
         slow = 2 if len(self.U) else 1
         if not self.n_cuts:
-            self.minimize(8 * STEPS, Memory(), timer)
+            self.minimize(8 * STEPS, Memory())
         while True:
             # 1. Bound, and labels by rounding.
             if is_late(6.0 * m**3):  # branch and bound may use the time that is left
@@ -257,7 +247,7 @@ class CutRelaxation:
             self.n_rounds += 1
             Y = self.F @ self.F.T
             self.keep((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
-            found, worst = violated_triangles(Y, rng.permutation(m), max(int(fraction * m), 8), limit, timer)
+            found, worst = violated_triangles(Y, rng.permutation(m), max(int(fraction * m), 8), limit)
             n_new = self.add(*found)
             if fraction < 1.0:
                 fraction = min(3.0 * fraction, 1.0) if len(found[0]) < limit // 4 else fraction
@@ -267,7 +257,7 @@ class CutRelaxation:
             memory, n_updates = Memory(), n_updates + (1 if computed < highest else -1)
             n_updates, highest = min(max(n_updates, UPDATES), slow * MAX_UPDATES), max(highest, computed)
             for _ in range(n_updates):
-                self.minimize(slow * STEPS, memory, timer)
+                self.minimize(slow * STEPS, memory)
                 violation = self.update_multipliers()
             if slow == 1 and n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:
                 self.stiffness = min(1.6 * self.stiffness, 200.0)
@@ -308,17 +298,8 @@ def inverse_root(A: Array) -> Array:
     return np.asarray(vectors[:, positive] / np.sqrt(values[positive]))
 
 
-def hashes(points: Indices, signs: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
-    """Return a hash of each row of signed points."""
-    found = np.zeros(len(points), np.uint64)
-    for i in range(points.shape[1]):
-        found = found * np.uint64(0x9E3779B97F4A7C15) + (2 * points[:, i] + (signs[:, i] > 0)).astype(np.uint64)
-        found ^= found >> np.uint64(29)
-    return found
-
-
 def violated_triangles(
-    Y: Array, order: Indices, n_rows: int, limit: int, timer: Timer
+    Y: Array, order: Indices, n_rows: int, limit: int
 ) -> tuple[tuple[Indices, npt.NDArray[np.int8]], float]:
     """Return the most violated triangle inequalities with a point among the first of an order, and their violation.
 
@@ -329,7 +310,7 @@ def violated_triangles(
     found: list[Array] = []
     least, n_found = np.float32(MIN_VIOLATION), 0
     for i in range(min(n_rows, len(Y) - 2)):
-        if timer.is_over:
+        if is_late():
             break
         a, block = Y[i, i + 1 :], Y[i + 1 :, i + 1 :]
         left = np.abs(a[:, None] + a)

@@ -113,7 +113,6 @@ def optimal_labels(
     callback: Callable[[Bracket, int, int], bool | None] | None = None,
     sample_weight: npt.ArrayLike | None = None,
     persistency_slack: float | None = None,
-    cutting_planes: bool = True,
     certificate: bool = False,
 ) -> OptimalLabels:
     r"""Return the best labels of Eq. (9), with certified bounds on the optimal objective.
@@ -164,8 +163,6 @@ def optimal_labels(
     persistency_slack : float, optional
         If given, also find the points that have the same label in every labelling whose objective is at most this
         much above ``upper``.  This takes one more relaxation per point after the search.
-    cutting_planes : bool
-        Whether to use cutting planes; default True.
     certificate : bool
         Whether to search for a certificate where branch and bound alone proves the labels optimal; default False.
 
@@ -220,14 +217,12 @@ def optimal_labels(
     }
     m, table, relaxation = all_chunklets.n_chunklets, None, None
     size = CUT_BYTES * m**2
-    if cutting_planes and weights.splits_into_blocks and points.shape[1] <= m and size < available_memory():
+    if weights.splits_into_blocks and points.shape[1] <= m and size < available_memory():
         table = raw_table(X)
         problem = LabelProblem(table, **fields)
         relaxation = CutRelaxation(problem) if problem.least > 0.0 and problem.B.any() else None
     if certificate and not weights.splits_into_blocks:
         raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
-    if certificate and not cutting_planes:
-        raise ParameterError("certificate = True and cutting_planes = False: cutting planes make certificates.")
     if certificate:
         require_memory(size, f"the certificate of {m} points", "use fewer points")
 
@@ -237,7 +232,7 @@ def optimal_labels(
             tree.floor, tree.n_cuts = max(tree.floor, relaxation.lower), relaxation.n_cuts
             return tree.stop_status()
 
-        return relaxation.solve(lambda: tree.cutoff, improve, report, timer)
+        return relaxation.solve(lambda: tree.cutoff, improve, report)
 
     with time_limited(timer.deadline):
         status = tree.search(np.inf if relaxation is None else TREE_WORK)
@@ -245,10 +240,7 @@ def optimal_labels(
         if status is None and (tree.best - tree.lower < 0.4 * root_gap or (penalty.has_l1 and root_gap < MIN_ROOT_GAP)):
             status = tree.search(MORE_WORK)  # branch and bound closes the gap quickly
         if relaxation is not None and (status is None or (certificate and status is Status.OPTIMAL)):
-            try:
-                status = add_cuts(relaxation, tree.improve) or status
-            except KeyboardInterrupt:
-                status = Status.STOPPED
+            status = add_cuts(relaxation, tree.improve) or status
         status = status or tree.search() or Status.STALLED
 
     # 3. Labels of the points, with the bounds.
@@ -263,7 +255,7 @@ def optimal_labels(
         if relaxation.n_rounds == 0:  # branch and bound alone proved the labels optimal
             add_cuts(relaxation, lambda _: tree.best)
         node = relaxation.merged(i, j, sign)
-        node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status, timer)
+        node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status)
         return node.lower
 
     persistent = None

@@ -15,7 +15,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.proof import grouped_bounds
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
-from diffrac_cvx.machine.deadlines import Timer
+from diffrac_cvx.machine.deadlines import Timer, is_late
 from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.machine.work import count_work, work_done
 from diffrac_cvx.points.checks import Array
@@ -26,7 +26,7 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.penalty import Penalty, weights_of
-from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
+from diffrac_cvx.problem.result import Bracket, Progress, Status
 from diffrac_cvx.rounding.directions import best_direction, oriented_direction
 from diffrac_cvx.solvers.factored.solver import low_rank
 
@@ -48,23 +48,9 @@ class Node(NamedTuple):
 class Tree(ABC):
     """State of a branch-and-bound search: open nodes, incumbent labels, and smallest bound of the closed nodes.
 
-    Parameters
-    ----------
-    rows : (m, D) array
-        Signed sums of the points of each chunklet; the sign of a zero row does not matter.
-    anchor : int
-        Chunklet whose sign is fixed by symmetry.
-    tol : float
-        Gap at which the search stops.
-    node_bytes : float
-        Approximate memory of an open node.
-    n_excluded : int
-        Number of excluded columns, reported with the bounds.
-
-    Attributes
-    ----------
-    floor, n_cuts : float, int
-        Certified lower bound on the objective of all labels, by that number of inequalities.
+    The (m, D) rows are signed sums of the points of each chunklet; the sign of a zero row does not matter.  That of the
+    ``anchor`` is fixed by symmetry.  ``floor`` is a certified lower bound on the objective of all labels, by ``n_cuts``
+    inequalities; ``n_excluded`` columns are reported with the bounds.
     """
 
     batch_size = 1  # nodes solved together, in a fraction of a second
@@ -87,9 +73,11 @@ class Tree(ABC):
         The bounds need not be tight above the cutoff, nor if they cannot reach it.
         """
 
-    @abstractmethod
     def factors(self, solutions: Sequence[Any]) -> Array:
         """Return the factors of V in solutions of k nodes, (k, D, r)."""
+        U = [one if isinstance(one, np.ndarray) else dense(one.G) for one in solutions]
+        r = max(each.shape[1] for each in U)
+        return np.array([np.pad(each, ((0, 0), (0, r - each.shape[1]))) for each in U], dtype=float)
 
     @abstractmethod
     def objective(self, y: Array) -> float:
@@ -98,11 +86,6 @@ class Tree(ABC):
     @abstractmethod
     def improve(self, y: Array) -> float:
         """Improve labels of the chunklets, try them, and return the objective of the incumbent."""
-
-    def round(self, signs: Signs, U: Array) -> None:
-        """Round the solutions of k nodes, given their factors: improve the signs of r'Va for all rows r."""
-        for image in self.images(signs, U):
-            self.improve(np.where(self.rows @ image >= 0.0, 1.0, -1.0))
 
     @property
     def lower(self) -> float:
@@ -122,47 +105,37 @@ class Tree(ABC):
         """
         root, end = np.where(self.rows.any(axis=1), 0, 1).astype(np.int8), work_done() + work
         root[self.anchor] = 1
-        branched = [Node(self.floor, 0, root, None)]
         max_nodes = max(1000.0, 0.5 * available_memory() / self.node_bytes)
-        try:
-            if self.n_nodes == 0:
-                self.try_labels(self.signs)
-                self.open_children(branched, root[None], np.inf)
-                self.root_bound = self.lower
-            while True:
-                branched.clear()
-                status = self.stop_status()
-                if self.lower >= self.cutoff or not self.open_nodes or self.open_nodes[0].lower >= self.cutoff:
-                    return Status.OPTIMAL
-                if len(self.open_nodes) > max_nodes:
-                    return Status.OUT_OF_MEMORY
-                if status is not None or work_done() > end:
-                    return status
-                # 1. The nodes of smallest bound.
-                while self.open_nodes and len(branched) < self.batch_size and self.open_nodes[0].lower < self.cutoff:
-                    branched.append(self.open_nodes[0])
-                    heapq.heappop(self.open_nodes)
-                # 2. Branch on the row whose two signs lose most of sum sqrt(r'Vr) at V, as a product.
-                signs, U = (
-                    np.array([node.signs for node in branched]),
-                    self.factors([node.solution for node in branched]),
-                )
-                alignment = self.images(signs, U) @ self.rows.T  # r'Va
-                q = np.sum((self.rows @ U) ** 2, axis=2)
-                q_fixed = np.maximum(np.sum(signs * alignment, axis=1), 0.0)[:, None]
-                score = np.ones(signs.shape)
-                for sign in (1.0, -1.0):
-                    merged = np.sqrt(np.maximum(q + q_fixed + 2.0 * sign * alignment, 0.0))
-                    score *= np.sqrt(q) + np.sqrt(q_fixed) - merged
-                chunklet = np.argmax(np.where(signs == 0, score, -np.inf), axis=1)
-                # 3. Solve both children of each node.
-                children = np.repeat(signs, 2, axis=0)
-                children[np.arange(len(children)), np.repeat(chunklet, 2)] = np.tile([1, -1], len(branched))
-                self.open_children([node for node in branched for _ in range(2)], children, self.cutoff)
-        except KeyboardInterrupt:  # reopen the branched nodes: redundant if their children are open, but valid
-            self.open_nodes += branched
-            heapq.heapify(self.open_nodes)
-            return Status.STOPPED
+        if self.n_nodes == 0:
+            self.try_labels(self.signs)
+            self.open_children([Node(self.floor, 0, root, None)], root[None], np.inf)
+            self.root_bound = self.lower
+        while True:
+            status = self.stop_status()
+            if self.lower >= self.cutoff or not self.open_nodes or self.open_nodes[0].lower >= self.cutoff:
+                return Status.OPTIMAL
+            if len(self.open_nodes) > max_nodes:
+                return Status.OUT_OF_MEMORY
+            if status is not None or work_done() > end:
+                return status
+            # 1. The nodes of smallest bound.
+            branched = list[Node]()
+            while self.open_nodes and len(branched) < self.batch_size and self.open_nodes[0].lower < self.cutoff:
+                branched.append(heapq.heappop(self.open_nodes))
+            # 2. Branch on the row whose two signs lose most of sum sqrt(r'Vr) at V, as a product.
+            signs, U = np.array([node.signs for node in branched]), self.factors([node.solution for node in branched])
+            alignment = self.images(signs, U) @ self.rows.T  # r'Va
+            q = np.sum((self.rows @ U) ** 2, axis=2)
+            q_fixed = np.maximum(np.sum(signs * alignment, axis=1), 0.0)[:, None]
+            score = np.ones(signs.shape)
+            for sign in (1.0, -1.0):
+                merged = np.sqrt(np.maximum(q + q_fixed + 2.0 * sign * alignment, 0.0))
+                score *= np.sqrt(q) + np.sqrt(q_fixed) - merged
+            chunklet = np.argmax(np.where(signs == 0, score, -np.inf), axis=1)
+            # 3. Solve both children of each node.
+            children = np.repeat(signs, 2, axis=0)
+            children[np.arange(len(children)), np.repeat(chunklet, 2)] = np.tile([1, -1], len(branched))
+            self.open_children([node for node in branched for _ in range(2)], children, self.cutoff)
 
     def open_children(self, parents: Sequence[Node], signs: Signs, cutoff: float) -> None:
         """Solve the children of these nodes, round their solutions, and open those with bounds below the cutoff."""
@@ -171,7 +144,8 @@ class Tree(ABC):
         is_leaf = np.asarray(signs.all(axis=1))
         for y in signs[is_leaf]:
             self.try_labels(y.astype(float))
-        self.round(signs, self.factors(solutions))
+        for image in self.images(signs, self.factors(solutions)):  # the signs of r'Va for all rows r
+            self.improve(np.where(self.rows @ image >= 0.0, 1.0, -1.0))
         for i, (parent, bound) in enumerate(zip(parents, bounds, strict=True)):
             lower = max(float(bound), parent.lower)
             if lower >= self.cutoff or is_leaf[i]:  # with all labels fixed, it is exact up to rounding
@@ -217,28 +191,25 @@ class Tree(ABC):
         reference = labeled if labeled >= 0 else self.anchor
         persistent, zero = np.arange(len(self.signs)) == reference, ~self.rows.any(axis=1)
         others, bounds = np.flatnonzero(~persistent & ~zero), np.full(len(self.signs), -np.inf)
-        try:
-            for at in range(0, len(others) if status is not Status.STOPPED else 0, self.batch_size):
-                stop_status = self.stop_status()
-                if stop_status is not None:
-                    return persistent, stop_status
-                chunklets = others[at : at + self.batch_size]
-                signs = np.tile(zero.astype(np.int8), (len(chunklets), 1))
-                signs[:, reference] = self.signs[reference]
-                signs[np.arange(len(chunklets)), chunklets] = -self.signs[chunklets]
-                bounds[chunklets] = self.solve(signs, [None] * len(signs), cutoff)[0]
-                persistent[chunklets] = bounds[chunklets] > cutoff
-            undecided = others[~persistent[others]]
-            if bound_merged is None or status is Status.STOPPED:
-                return persistent, status
-            for i in undecided[np.argsort(-bounds[undecided])][:MAX_MERGED]:
-                stop_status = self.stop_status()
-                if stop_status is not None:
-                    return persistent, stop_status
-                sign = -self.signs[i] * self.signs[reference]
-                persistent[i] = bound_merged(int(i), reference, sign, cutoff) > cutoff
-        except KeyboardInterrupt:
-            return persistent, Status.STOPPED
+        for at in range(0, len(others) if status is not Status.STOPPED else 0, self.batch_size):
+            stop_status = self.stop_status()
+            if stop_status is not None:
+                return persistent, stop_status
+            chunklets = others[at : at + self.batch_size]
+            signs = np.tile(zero.astype(np.int8), (len(chunklets), 1))
+            signs[:, reference] = self.signs[reference]
+            signs[np.arange(len(chunklets)), chunklets] = -self.signs[chunklets]
+            bounds[chunklets] = self.solve(signs, [None] * len(signs), cutoff)[0]
+            persistent[chunklets] = bounds[chunklets] > cutoff
+        if bound_merged is None or status is Status.STOPPED:
+            return persistent, status
+        undecided = others[~persistent[others]]
+        for i in undecided[np.argsort(-bounds[undecided])][:MAX_MERGED]:
+            stop_status = self.stop_status()
+            if stop_status is not None:
+                return persistent, stop_status
+            sign = -self.signs[i] * self.signs[reference]
+            persistent[i] = bound_merged(int(i), reference, sign, cutoff) > cutoff
         return persistent, status
 
 
@@ -294,7 +265,7 @@ class RidgeTree(Tree):
             weight = np.where(worse, 1.0, weight)
             following = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
             momentum = np.where(worse, 0.0, (weight - 1.0) / following)
-            if step % 3 == 0 or step == steps or self.timer.is_over:
+            if step % 3 == 0 or step == steps or is_late():
                 count_work(8.0 * M.shape[1] * M.size)
                 bound = 1.0 - np.linalg.eigvalsh(M)[:, -1] * total
                 better = bound > best[live]
@@ -303,7 +274,7 @@ class RidgeTree(Tree):
                 gap, missing = lowest[live] - best[live], cutoff - lowest[live]
                 on = (best[live] < cutoff + 1e-12) & (gap >= 1e-9)
                 on &= np.isinf(cutoff) | (gap >= GAP_RATIO * missing)
-                if self.timer.is_over or not on.any():
+                if is_late() or not on.any():
                     break
                 live, last, ahead, moved = live[on], last[on], ahead[on], moved[on]
                 value, weight, following, momentum, worse = (
@@ -331,29 +302,13 @@ class RidgeTree(Tree):
         M[:, self.upper[0], self.upper[1]] = M[:, self.upper[1], self.upper[0]] = (free / q) @ self.products.T
         return M + a[:, :, None] * (a / q_fixed[:, None])[:, None, :], total, q, q_fixed
 
-    def factors(self, solutions: Sequence[Any]) -> Array:
-        return np.array(solutions, dtype=float)
-
     def objective(self, y: Array) -> float:
         return 1.0 - float(np.sum((y @ self.rows) ** 2))
-
-    def round(self, signs: Signs, U: Array) -> None:
-        """Round the solutions of k nodes, and at the root 500 random directions, after eight alternations."""
-        if self.n_nodes > 1:
-            super().round(signs, U)
-            return
-        directions = np.random.default_rng(0).standard_normal((500, U.shape[2])) @ U[0].T
-        directions = np.vstack([self.images(signs, U), directions])
-        for _ in range(8):
-            candidates = np.where(directions @ self.rows.T >= 0.0, 1.0, -1.0)
-            directions = candidates @ self.rows
-        for y in candidates[np.argsort(-np.sum(directions**2, axis=1))[:5]]:
-            self.improve(y)
 
     def improve(self, y: Array) -> float:
         """Improve labels by alternation and then by single flips, as long as either improves them."""
         R, y = self.rows, np.where(self.rows @ (y @ self.rows) >= 0.0, 1.0, -1.0)
-        while not self.timer.is_over:
+        while not is_late():
             v = y @ R
             following = np.where(R @ v >= 0.0, 1.0, -1.0)
             w = following @ R
@@ -401,11 +356,6 @@ class SparseTree(Tree):
             limits["tol"] = 0.1 * self.tol
             solutions.append(low_rank(points, self.nu, self.penalty, start=start, **limits))  # type: ignore[arg-type]
         return np.array([solution.lower for solution in solutions]), solutions
-
-    def factors(self, solutions: Sequence[Result]) -> Array:
-        G = [dense(solution.G) for solution in solutions if solution.G is not None]  # solvers of (15) have a V
-        r = max(U.shape[1] for U in G)
-        return np.array([np.pad(U, ((0, 0), (0, r - U.shape[1]))) for U in G])
 
     def objective(self, y: Array) -> float:
         labels, v = oriented_direction(self.points, self.labels(y), self.weights)

@@ -1,41 +1,120 @@
-"""Augmented Lagrangian of the l1 penalty in factors of V, minimised by L-BFGS, and the one-block solver."""
+"""Augmented Lagrangian of the l1 penalty in a factor of V, minimised by L-BFGS, and the one-block solver."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import project_dual
 from diffrac_cvx.certificates.search import best_bound, improved_multipliers, row_weights
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError, is_late
+from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
     cholesky,
     eigh,
+    inverse_of_positive,
     inverse_or_one,
     lanczos,
     psd_factor,
+    row_products,
     times,
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.driver import Iterate
-from diffrac_cvx.solvers.factored.parametrization import (
-    BlockParametrization,
-    FactorParametrization,
-    approximate_top_eigenvalue,
-    choose_parametrization,
-)
-from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 
+Metric = Callable[[Array], Array]
 CertifiedPoint = tuple[PrimalPoint, DualPoint, Bracket | None]
 STEPS_PER_MULTIPLIER = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
-GROWTH_ROUNDS = 8  # certificates without progress before the rank may grow again
+GROWTH_ROUNDS, STALLED_ROUNDS = 8, 60  # certificates without progress before the rank grows, or the solver ends
+LARGE_UNIT = 8.0  # size of V in a column, relative to that suggested by the variances, from which units are used
+
+
+class Point(NamedTuple):
+    """Point with the value and the gradient there."""
+
+    U: Array
+    value: float
+    gradient: Array
+
+
+class Memory:
+    """L-BFGS memory: the last steps and gradient changes, as matrices of the shape of the unknown."""
+
+    def __init__(self) -> None:
+        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=10)
+
+    def add(self, step: Array, change: Array) -> None:
+        """Store a pair if the curvature along it is positive."""
+        curvature = inner(step, change)
+        if curvature > 1e-10 * np.sqrt(inner(step, step) * inner(change, change)):
+            self.pairs.append((step, change, curvature))
+
+    def direction(self, gradient: Array, metric: Metric) -> Array:
+        """Return the quasi-Newton direction, with a multiple of the metric as initial inverse Hessian."""
+        G = gradient.copy()
+        weights = []
+        for step, change, curvature in reversed(self.pairs):
+            weights.append(inner(step, G) / curvature)
+            G -= weights[-1] * change
+        G = metric(G)
+        if self.pairs:
+            _, change, curvature = self.pairs[-1]
+            G *= curvature / inner(change, metric(change))
+        for (step, change, curvature), weight in zip(self.pairs, reversed(weights), strict=True):
+            G += (weight - inner(change, G) / curvature) * step
+        return -G
+
+    def rotate(self, Q: Array) -> None:
+        """Transform the memory for a change of the unknown from U to UQ."""
+        turned = [(step @ Q, change @ Q) for step, change, _ in self.pairs]
+        self.pairs.clear()
+        for step, change in turned:
+            self.add(step, change)
+
+
+def inner(X: Array, Y: Array) -> float:
+    """Return tr X'Y."""
+    return float(np.vdot(X, Y))
+
+
+def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, metric: Metric) -> Point | None:
+    """Return the next point by backtracking along the quasi-Newton direction; None if no step is accepted.
+
+    A step is accepted by the Armijo condition or, if rounding hides the decrease, by the approximate Wolfe condition on
+    slopes (Hager and Zhang, SIAM J. Optim. 16, 2005).
+    """
+    count_work(48.0 * (len(memory.pairs) + 2) * at.U.size)  # memory passes
+    size = 1.0 + abs(at.value)
+    D = memory.direction(at.gradient, metric)
+    slope = inner(D, at.gradient)
+    if not slope < 0.0:
+        memory.pairs.clear()
+        D = -metric(at.gradient)
+        slope = inner(D, at.gradient)
+    if not slope < -1e-23 * size:  # the gradient is rounding error
+        return None
+    length = 1.0 if memory.pairs else min(1.0, 0.3 * (inner(at.U, at.U) / inner(D, D)) ** 0.5)
+    for _ in range(12):
+        new = function(at.U + length * D)
+        change = new.value - at.value
+        hidden = change <= 1e-13 * size and inner(D, new.gradient) <= -0.8 * slope
+        if change <= 1e-4 * length * slope or hidden:
+            memory.add(new.U - at.U, new.gradient - at.gradient)
+            return new
+        # Minimum of the interpolating parabola, kept away from both ends.
+        parabola = -length * slope / (2.0 * (change - length * slope))
+        length *= min(max(parabola, 0.1), 0.5) if np.isfinite(parabola) else 0.1
+    return None
 
 
 class Multiplier:
@@ -48,12 +127,12 @@ class Multiplier:
     """
 
     def __init__(
-        self, pair_penalty: PairPenalty, C0: Array | None = None, units: Array | float = 1.0, *, capped: bool = True
+        self, pair_penalty: PairPenalty, C0: Array | None = None, units: Array | None = None, *, capped: bool = True
     ) -> None:
         c, self.pair_penalty, self.dual_set = pair_penalty.reference_weights, pair_penalty, pair_penalty.relative
         self.c, size = c[:, None], len(c)
         self.relative = np.zeros((size, size)) if C0 is None else C0 * inverse_or_one(self.c * c)
-        units = np.broadcast_to(units, size)
+        units = np.ones(size) if units is None else units
         self.inverse_units = (1.0 / units)[:, None]
         scaled = c * units
         largest = float(np.prod(np.sort(scaled)[-2:])) if size > 1 else 0.0
@@ -85,24 +164,75 @@ class Multiplier:
 
 
 class Lagrangian:
-    r"""Augmented Lagrangian of (15) at a block diagonal V; one block is a list of one.
+    """Augmented Lagrangian of (15): 1 - 2 g(V) + tr VB, B = A + Diag(c)^2, plus the maximum of each `Multiplier`.
 
-    It is 1 - 2 g(V) + tr VB, B = A + Diag(c)^2, plus the maximum of the `Multiplier` of each block.
-    ``parametrization`` maps the unknown to V, and returns value and gradient of 1 - 2 g(V) + tr V(B + C) at fixed C
-    from the products C U.
+    Here V = UU' is one block on all coordinates; `components.BlockLagrangian` has several blocks.
+
+    With correlated columns, the curvature varies less in the metric B + 1.  ``units`` replaces the 1 by Diag(units)^-2
+    for a V of other size than the column variances suggest, whose entries are of the size of the products of the units.
+    This occurs if a few outlying rows have nearly all of the variance: V is then nearly orthogonal to them, and of the
+    size that suits the other rows.  The objective is then a sum of squares without cancellation of large terms.
     """
 
     def __init__(
-        self, parametrization: FactorParametrization | BlockParametrization, multipliers: list[Multiplier]
+        self, problem: DirectionProblem, C0: Array | None = None, units: Array | None = None, *, capped: bool = True
     ) -> None:
-        self.parametrization, self.multipliers = parametrization, multipliers
+        d, penalty = len(problem.c), problem.pair_penalty
+        self.problem = problem
+        self.multipliers = [Multiplier(penalty, C0, units, capped=capped)] if problem.has_l1 else []
         self.latest: Array | None = None  # the unknown after the last step
+        self.left: Metric | None = None
+        self.root: Array | None = None  # of B + Diag(units)^-2; the last d rows are Diag(units)^-1
+        if units is None:
+            self.B = problem.A + np.diag(problem.c**2)
+            if np.sum(self.B**2) > 3.0 * np.trace(self.B):  # tr B^2 / tr B is 1 + d/n for noise
+                inverse = inverse_of_positive(self.B + np.eye(d))
+                self.left = lambda Z: times(inverse, Z)
+        else:
+            deadlines.check_deadline(40.0 * float(d) ** 3 if d > LARGE_SIZE else 0.0)
+            count_work(60.0 * float(d) ** 3)
+            self.root = np.vstack([problem.R, np.diag(problem.c), np.diag(1.0 / units)])
+            _, singular, right = np.linalg.svd(self.root, full_matrices=False)
+            T = right.T / singular
+            self.left = lambda Z: times(T, times(T.T, Z))
+
+    def factors(self, U: Array) -> list[Array]:
+        """Return the factor of each block."""
+        return [U]
+
+    def value_and_gradient(self, U: Array, products: list[Array]) -> tuple[float, Array]:
+        """Return 1 - 2 g(V) + tr V(B + C) and its gradient at fixed C, from the product C U of each block."""
+        problem, n = self.problem, len(self.problem.X)
+        total, gradient = problem.X.sqrt_sum_and_gradient(U)
+        CU = products[0] if products else np.zeros_like(U)
+        if self.root is not None:
+            root = self.root[: -len(U)]
+            RU = root @ U
+            cost, KU = inner(RU, RU) + inner(U, CU), root.T @ RU + CU
+        else:
+            KU = times(self.B, U) + CU
+            cost = inner(U, KU)
+        return float(1 - 2 * (total / n) + cost), 2 * KU - (2 / n) * gradient
+
+    def multiplier_gradient(self, products: list[Array]) -> Array:
+        """Return 2 C U."""
+        return 2 * products[0]
+
+    def metric(self, U: Array) -> Metric:
+        """Return the initial inverse Hessian, the map Z -> (B + 1)^-1 Z (G + shrinkage)^-1, G = U'U.
+
+        With units it is the metric of U at B + Diag(units)^-2, and G the Gram matrix there.
+        """
+        image = U if self.root is None else self.root @ U
+        G, left = times(image.T, image), self.left
+        right = shrunk_inverse(G, approximate_top_eigenvalue(G), 1e-2 if self.problem.has_l1 else 1e-1)
+        return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
 
     def block_maximizers(self, params: Array) -> list[tuple[Multiplier, Array, Array]]:
         """Return the multiplier, the factor and the maximiser of each block."""
         if not self.multipliers:
             return []
-        factors = self.parametrization.factors(params)
+        factors = self.factors(params)
         return [(one, U, one.relative_at(U)) for one, U in zip(self.multipliers, factors, strict=True)]
 
     def multiplier(self, params: Array) -> list[Array]:
@@ -113,7 +243,7 @@ class Lagrangian:
         """Return the unknown with its value and gradient."""
         deadlines.check_deadline()
         blocks = self.block_maximizers(params)
-        value, gradient = self.parametrization.value_and_gradient(params, [one.times(C, U) for one, U, C in blocks])
+        value, gradient = self.value_and_gradient(params, [one.times(C, U) for one, U, C in blocks])
         return Point(params, value - sum(one.distance(C) for one, _, C in blocks), gradient)
 
     def update(self, at: Point) -> Point:
@@ -124,11 +254,11 @@ class Lagrangian:
             new = one.relative_at(U)
             changes.append(one.times(new - old, U))
             value += inner(U, changes[-1]) - one.distance(new) + before
-        return Point(at.U, value, at.gradient + self.parametrization.multiplier_gradient(changes)) if changes else at
+        return Point(at.U, value, at.gradient + self.multiplier_gradient(changes)) if changes else at
 
     def minimize(self, at: Point, steps: int, memory: Memory) -> tuple[Point, int]:
         """Return the point after at most this many L-BFGS steps, and the number of steps."""
-        metric = self.parametrization.metric(at.U)
+        metric = self.metric(at.U)
         for n_steps in range(steps):
             new = take_step(self.point, at, memory, metric)
             if new is None:
@@ -138,19 +268,56 @@ class Lagrangian:
         return at, steps
 
 
-def one_block(parametrization: FactorParametrization, C0: Array | None = None, *, capped: bool = True) -> Lagrangian:
-    """Return the augmented Lagrangian of V = UU'."""
-    problem, units = parametrization.problem, parametrization.units
-    has_l1 = problem.has_l1
-    return Lagrangian(parametrization, [Multiplier(problem.pair_penalty, C0, units, capped=capped)] if has_l1 else [])
+def column_units(problem: DirectionProblem) -> Array | None:
+    """Return the sizes of V if it is large, or of unequal sizes with fewer rows than columns; otherwise None.
+
+    The squared size relative to that suggested by the variances is estimated by the least-squares directions of random
+    labels: the diagonal of B^+ A B^+, B = A + Diag(c)^2.
+    """
+    if not problem.has_l1 or problem.X.is_streamed:
+        return None
+    if problem.is_large:
+        inverse = times(problem.W, problem.W.T)
+        squares = np.maximum(np.diag(inverse) - np.square(inverse) @ problem.c**2, 0.0)
+    else:
+        B = problem.A + np.diag(problem.c**2)
+        directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
+        squares = row_products(directions, directions)
+    units = np.maximum(np.sqrt(squares), 1.0)
+    limit = LARGE_UNIT if len(problem.X) >= len(units) else min(LARGE_UNIT, 3.0 * units.min())
+    return units if units.max() >= limit else None
 
 
-def append_violated_direction(problem: DirectionProblem, U: Array, C: Array | float) -> Array:
-    """Append the direction that violates the certificate most, so that the rank can grow."""
-    M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
+def shrunk_inverse(G: Array, top: float, shrinkage: float) -> Array:
+    """Return (G / top + shrinkage)^-1.
+
+    The value depends on the square of a small component of U; with this scaling it changes equally fast in all
+    directions (Tong, Ma, Chi, JMLR 2021).
+    """
+    return inverse_of_positive(G / top + shrinkage * np.eye(len(G)))
+
+
+def approximate_top_eigenvalue(G: Array) -> float:
+    """Return the approximate largest eigenvalue of G = U'U by power steps, at least the largest diagonal entry."""
+    z = G[:, np.argmax(np.diag(G))]
+    for _ in range(8):
+        z = G @ (z / max(float(np.linalg.norm(z)), 1e-300))
+    return max(float(np.linalg.norm(z)), float(np.diag(G).max()), 1e-300)
+
+
+def append_violated_directions(
+    problem: DirectionProblem, U: Array, C: Array | float, M: Array | None = None, most: int = 1
+) -> Array:
+    """Append the directions that violate the certificate most, so that the rank can grow."""
+    free = min(most, len(U) - U.shape[1])
+    if free == 0:
+        return U
+    if M is None:
+        M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
-    _, vectors = lanczos(S.dot, len(S), 1, "LA", 1e-4) if len(S) > LARGE_SIZE else eigh(S)
-    return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
+    values, vectors = lanczos(S.dot, len(S), 1, "LA", 1e-4) if most == 1 and len(S) > LARGE_SIZE else eigh(S)
+    new = vectors[:, values > 0.0][:, -free:]
+    return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1) + 1e-12) * new])
 
 
 def rank_reducing_rotation(U: Array, rtol: float = 1e-12) -> Array | None:
@@ -187,11 +354,12 @@ def one_block_iterates(
     ``certified`` returns the certified point of a factor and its multiplier, by default `refine_point`.
     """
     certified = partial(refine_point, problem) if certified is None else certified
-    lagrangian, memory, stall = one_block(choose_parametrization(problem), C), Memory(), StallDetector()
+    lagrangian, memory = Lagrangian(problem, C, column_units(problem)), Memory()
     start = dense(problem.rescale(full_rank_start(problem) if U is None else U).U)
     at = lagrangian.point(start if start.any() else full_rank_start(problem))
     lagrangian.latest = at.U
-    done, best, since, saved = 0, np.inf, 0, 0.0
+    done, saved, lower, upper = 0, 0.0, 0.0, 1.0
+    best, since, idle = np.inf, 0, 0  # smallest gap, or value without bounds; rounds since then, and without a step
     while done < max_iter:
         # 1. L-BFGS steps; with an l1 penalty, the multiplier is updated between them.
         try:
@@ -218,34 +386,19 @@ def one_block_iterates(
         fitted = saved >= 70.0 and len(at.U) <= LARGE_SIZE
         saved = 0.0 if fitted else saved
         point, dual, bounds = certified(at.U, C, fitted)
-        iterate = Iterate(at.U, done, dual, point, bounds)
-        yield iterate
-        if stall.is_stalled(iterate, n_steps):
-            return
-        at = lagrangian.update(at)
+        yield Iterate(at.U, done, dual, point, bounds)
         # 4. The rank grows if the gap no longer decreases, which it does long after the value has converged.
-        missing = iterate.bounds.gap if iterate.bounds else at.value
-        since = 0 if missing < best - 1e-3 * abs(best) else since + 1
+        if bounds is not None:
+            lower, upper = max(lower, bounds.lower), min(upper, bounds.upper)
+        missing = at.value if bounds is None else upper - lower
+        since, idle = 0 if missing < best - 1e-3 * abs(best) else since + 1, 0 if n_steps else idle + 1
         best = min(best, missing)
-        if since >= GROWTH_ROUNDS and at.U.shape[1] < len(at.U):
-            violated = append_violated_direction(problem, at.U, sum(lagrangian.multiplier(at.U)))
-            at, memory, since = lagrangian.point(violated), Memory(), 0
-
-
-class StallDetector:
-    """Detector of iterates that no longer tighten the bounds."""
-
-    def __init__(self) -> None:
-        self.lower, self.upper, self.gap, self.since, self.idle = 0.0, 1.0, np.inf, 0, 0
-
-    def is_stalled(self, iterate: Iterate, n_steps: int) -> bool:
-        """Whether, for many iterates, the gap has not shrunk by a thousandth or no step was possible."""
-        self.idle = 0 if n_steps else self.idle + 1
-        if iterate.bounds is not None:
-            self.lower, self.upper = max(self.lower, iterate.bounds.lower), min(self.upper, iterate.bounds.upper)
-            narrower = self.upper - self.lower < (1.0 - 1e-3) * self.gap
-            self.gap, self.since = (self.upper - self.lower, 0) if narrower else (self.gap, self.since + 1)
-        return self.since >= 60 or self.idle >= 3 * GROWTH_ROUNDS  # no progress in double precision
+        if idle >= 3 * GROWTH_ROUNDS or (bounds is not None and since >= STALLED_ROUNDS):
+            return  # no progress in double precision
+        at = lagrangian.update(at)
+        if since and since % GROWTH_ROUNDS == 0 and at.U.shape[1] < len(at.U):
+            larger = append_violated_directions(problem, at.U, sum(lagrangian.multiplier(at.U)))
+            at, memory = lagrangian.point(larger), Memory()
 
 
 def run_multiplier_method(

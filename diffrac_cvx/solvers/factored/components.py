@@ -1,5 +1,8 @@
 """Block-decomposition solver for sparse problems: V starts diagonal, and blocks merge if the certificate fails."""
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse
 
@@ -8,13 +11,177 @@ from diffrac_cvx.certificates.direction_bounds import Blocks, DualPoint, certify
 from diffrac_cvx.certificates.proof import bound_at
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
-from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_or_one, principal_columns, psd_factor, times
+from diffrac_cvx.points.linear_algebra import (
+    LARGE_SIZE,
+    cholesky,
+    inverse_or_one,
+    principal_columns,
+    psd_factor,
+    row_products,
+    times,
+)
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.result import Bracket, Labels
 from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Multiplier, run_multiplier_method
-from diffrac_cvx.solvers.factored.parametrization import BlockParametrization, BlockPoint
-from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    Lagrangian,
+    Memory,
+    Metric,
+    Multiplier,
+    approximate_top_eigenvalue,
+    inner,
+    run_multiplier_method,
+    shrunk_inverse,
+)
+
+
+class BlockPoint(NamedTuple):
+    """Block diagonal V."""
+
+    weights: Array  # (m1,), of the single coordinates; each is one column of the factor
+    intercepts: Array  # (m1, f), entries of these columns on the unpenalised coordinates
+    free_factor: Array  # (f, f), factor of the part of V on the unpenalised coordinates only
+    factors: list[Array]  # (s + f, r) each, of the blocks
+
+    @property
+    def parts(self) -> list[Array]:
+        return [self.weights, self.intercepts, self.free_factor, *self.factors]
+
+    def times(self, multiple: float) -> "BlockPoint":
+        """Return the point with V scaled by the square of a multiple."""
+        return self.like(self.flat() * multiple)
+
+    def flat(self) -> Array:
+        return np.concatenate([part.ravel() for part in self.parts])
+
+    def like(self, entries: Array) -> "BlockPoint":
+        """Return a point of the same shapes from its entries."""
+        pieces, start = [], 0
+        for part in self.parts:
+            pieces.append(entries[start : start + part.size].reshape(part.shape))
+            start += part.size
+        return BlockPoint(pieces[0], pieces[1], pieces[2], pieces[3:])
+
+
+class BlockLagrangian(Lagrangian):
+    """Augmented Lagrangian at a block diagonal V, in all entries of a `BlockPoint`.
+
+    Single coordinates have no multiplier.
+    """
+
+    def __init__(self, blocks: Blocks, shape: BlockPoint, C: list[Array]) -> None:
+        self.blocks, self.split, self.shape = blocks, blocks.problem, shape
+        penalties = [blocks.problem.pair_penalty_of(block) for block in blocks.members]
+        self.multipliers = [Multiplier(one, C0, capped=False) for one, C0 in zip(penalties, C, strict=True)]
+        self.latest = None
+        self.singles, self.sizes = blocks.singles, [len(block) for block in blocks.members]
+        self.diagonal, self.cross = self.split.diagonal[self.singles], self.split.cross[self.singles]
+
+    def quadratic_forms(self, point: BlockPoint, products: list[Array]) -> Array:
+        """Return q from the point and the products of the blocks' data with their factors."""
+        weights, intercepts, F = point.weights, point.intercepts, self.split.F
+        q = self.split.squares @ self.expand(weights**2)
+        if F.shape[1]:
+            q += 2 * row_products(F, self.split.X @ self.expand(weights[:, None] * intercepts))
+            q += row_products(F @ (intercepts.T @ intercepts + point.free_factor @ point.free_factor.T), F)
+        for XU in products:
+            q += row_products(XU, XU)
+        return np.asarray(np.maximum(q, 0.0))
+
+    def expand(self, values: Array) -> Array:
+        """Return values of the single coordinates as values of all, 0 in the blocks."""
+        full = np.zeros((self.split.X.shape[1], *values.shape[1:]))
+        full[self.singles] = values
+        return full
+
+    def products(self, point: BlockPoint) -> list[Array]:
+        """Return the products of the blocks' data with their factors, (n, r) each."""
+        return [data @ U for data, U in zip(self.blocks.data, point.factors, strict=True)]
+
+    def factors(self, params: Array) -> list[Array]:
+        """Return the factors of the blocks on their own coordinates."""
+        return [U[:s] for U, s in zip(self.shape.like(params).factors, self.sizes, strict=True)]
+
+    def value_and_gradient(self, params: Array, products: list[Array]) -> tuple[float, Array]:
+        """Return the value and the gradient in all entries."""
+        point = self.shape.like(params)
+        data_products = self.products(point)
+        roots = np.sqrt(self.quadratic_forms(point, data_products))
+        u = np.where(roots > 0.0, inverse_or_one(roots), 0.0)
+        value, pieces = self.single_part(point, u)
+        value += 1.0 - 2.0 * float(roots.mean())
+        for i, (U, XU, CU) in enumerate(zip(point.factors, data_products, products, strict=True)):
+            KU = times(self.blocks.right[i], U)
+            KU[: len(CU)] += CU
+            value += inner(U, KU)
+            pieces.append((2 * KU - 2 * self.blocks.data[i].rmatvec(u[:, None] * XU)).ravel())
+        return value, np.concatenate(pieces)
+
+    def single_part(self, point: BlockPoint, u: Array) -> tuple[float, list[Array]]:
+        """Return the part of tr VB outside the blocks, and the flat gradients in weights, intercepts, free factor."""
+        weights, intercepts, free_factor, _ = point
+        F = self.split.F
+        slope = 2 * weights * (self.diagonal - self.split.weighted_squares(u)[self.singles])
+        if not F.shape[1]:
+            return self.single_cost(point), [slope, intercepts.ravel(), free_factor.ravel()]
+        uF = u[:, None] * F
+        between, MF = self.cross - self.split.X.rmatvec(uF)[self.singles], F.T @ uF / len(F)
+        slope += 2 * row_products(between, intercepts)
+        slopes = 2 * (weights[:, None] * between + intercepts - intercepts @ MF)
+        return self.single_cost(point), [slope, slopes.ravel(), 2 * (free_factor - MF @ free_factor).ravel()]
+
+    def single_cost(self, point: BlockPoint) -> float:
+        """Return the part of tr VB outside the blocks."""
+        weights, intercepts, free_factor, _ = point
+        between = np.sum(weights * row_products(self.cross, intercepts))
+        return float(np.sum(self.diagonal * weights**2) + np.sum(intercepts**2) + np.sum(free_factor**2) + 2 * between)
+
+    def multiplier_gradient(self, products: list[Array]) -> Array:
+        """Return 2 C U on the blocks, 0 elsewhere."""
+        gradient = self.shape.times(0.0)
+        for U, CU in zip(gradient.factors, products, strict=True):
+            U[: len(CU)] = 2 * CU
+        return gradient.flat()
+
+    def metric(self, params: Array) -> Metric:
+        """Return the map Z -> Z (U'U + shrinkage)^-1 on the penalised coordinates of each block, as for one block."""
+        point, shrinkage = self.shape.like(params), 0.03  # V is diagonal at first, and its entries have to separate
+        grams = [times(U.T, U) for U in point.factors]
+        top = max(float(np.max(point.weights**2, initial=1e-300)), *(approximate_top_eigenvalue(G) for G in grams), 0.0)
+        single = 1.0 / (point.weights**2 / top + shrinkage)
+        rights = [shrunk_inverse(G, top, shrinkage) for G in grams]
+
+        def apply(Z: Array) -> Array:
+            parts = self.shape.like(Z)
+            factors = [
+                np.vstack([times(part[:s], right), part[s:]])
+                for part, right, s in zip(parts.factors, rights, self.sizes, strict=True)
+            ]
+            return BlockPoint(parts.weights * single, parts.intercepts, parts.free_factor, factors).flat()
+
+        return apply
+
+    def has_gap(self, tol: float, params: Array) -> bool:
+        """Return whether the gap of the block diagonal problem is at most tol."""
+        _, value, q = self.rescale(self.shape.like(params))
+        t, u, _ = self.blocks.best_dual(q, self.multiplier(params))
+        return value - bound_at(t, self.split.problem.mean_inverse(u)) <= tol
+
+    def cost(self, point: BlockPoint) -> float:
+        """Return tr VA + sum_ij c_i c_j |V_ij|."""
+        total = self.single_cost(point)
+        for U, right, block in zip(point.factors, self.blocks.right, self.blocks.members, strict=True):
+            V = times(U[: len(block)], U[: len(block)].T)
+            total += inner(U, times(right, U)) + self.split.pair_penalty_of(block).support_function(V)
+        return total
+
+    def rescale(self, point: BlockPoint) -> tuple[BlockPoint, float, Array]:
+        """Return the optimal multiple of a point, its objective in (15), and q."""
+        q = self.quadratic_forms(point, self.products(point))
+        mean_sqrt, cost = float(np.mean(np.sqrt(q))), self.cost(point)
+        if mean_sqrt == 0.0 or cost == 0.0:
+            return point, 1.0, q
+        return point.times(mean_sqrt / cost), max(1.0 - mean_sqrt**2 / cost, 0.0), q * (mean_sqrt / cost) ** 2
 
 
 def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
@@ -49,11 +216,19 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
     best, since = np.inf, 0  # smallest gap of the block diagonal problem, and rounds since then
     while done < stopping.max_iter:
         # 2. Steps on the blocks; their dual proves a bound on the problem without the pairs of different blocks.
+        lagrangian = BlockLagrangian(blocks, point, C)
+        point, value, q = lagrangian.rescale(point)
         if steps:
-            point, C, taken = take_lbfgs_steps(blocks, point, C, min(steps, stopping.max_iter - done), tol / 2)
-            done += taken
+            steps, is_converged = min(steps, stopping.max_iter - done), partial(lagrangian.has_gap, tol / 2)
+            at, n_steps = run_multiplier_method(
+                lagrangian, lagrangian.point(point.flat()), steps, Memory(), is_converged
+            )
+            if n_steps == steps and not is_converged(at.U):
+                at = lagrangian.update(at)
+            point, C, done = point.like(at.U), lagrangian.multiplier(at.U), done + max(n_steps, 1)
+            point = point._replace(factors=[principal_columns(U, rtol=1e-12) for U in point.factors])
             yield 0.0
-        point, value, q = BlockParametrization(blocks, point).rescale(point)
+            point, value, q = lagrangian.rescale(point)
         t, u, _ = found = blocks.best_dual(q, C)
         gap = value - bound_at(t, problem.mean_inverse(u))
         best, since = (gap, 0) if gap < 0.95 * best else (best, since + 1)
@@ -88,33 +263,6 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
             return
         point = point if steps else perturb_point(blocks, point)
         steps = 60
-
-
-def lagrangian_of(blocks: Blocks, point: BlockPoint, C: list[Array]) -> Lagrangian:
-    """Return the augmented Lagrangian of a block diagonal V with the shapes of a point."""
-    pairs = zip(blocks.members, C, strict=True)
-    multipliers = [Multiplier(blocks.problem.pair_penalty_of(block), C0, capped=False) for block, C0 in pairs]
-    return Lagrangian(BlockParametrization(blocks, point), multipliers)
-
-
-def take_lbfgs_steps(
-    blocks: Blocks, point: BlockPoint, C: list[Array], steps: int, tol: float
-) -> tuple[BlockPoint, list[Array], int]:
-    """Return the point and the multipliers after at most this many L-BFGS steps, fewer if the gap reaches tol."""
-    parametrization, lagrangian = BlockParametrization(blocks, point), lagrangian_of(blocks, point, C)
-
-    def is_converged(entries: Array) -> bool:
-        _, value, q = parametrization.rescale(point.like(entries))
-        t, u, _ = blocks.best_dual(q, lagrangian.multiplier(entries))
-        return value - bound_at(t, blocks.problem.problem.mean_inverse(u)) <= tol
-
-    start = lagrangian.point(parametrization.rescale(point)[0].flat())
-    at, n_steps = run_multiplier_method(lagrangian, start, steps, Memory(), is_converged)
-    if n_steps == steps and not is_converged(at.U):
-        at = lagrangian.update(at)
-    found = point.like(at.U)
-    found = found._replace(factors=[principal_columns(U, rtol=1e-12) for U in found.factors])
-    return found, lagrangian.multiplier(at.U), max(n_steps, 1)
 
 
 def block_point(blocks: Blocks, U: Factor) -> BlockPoint:

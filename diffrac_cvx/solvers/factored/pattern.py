@@ -12,7 +12,7 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_triangular, row_blocks, times
+from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_triangular, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import refine_point
@@ -29,7 +29,7 @@ def is_pattern_applicable(problem: DirectionProblem, warm_start: WarmStart) -> b
     n, d = problem.X.shape
     is_l1 = problem.X.in_memory and problem.has_l1 and problem.pair_penalty.splits_into_blocks
     most = (MAX_PAIRS + 1) * d  # unknowns
-    is_small = d <= min(n, LARGE_SIZE) and 8.0 * most * (2 * n + 3 * most) <= available_memory()
+    is_small = d <= min(n, LARGE_SIZE) and 8.0 * most * (2 * n + 6 * most) <= available_memory()
     if not (is_l1 and is_small and np.sum(problem.c == 0.0) <= 3 and warm_start.U is None):
         return False
     return bool(np.all(problem.Y.mean_squares() + problem.a**2 + problem.c**2 > 0.0))
@@ -210,16 +210,8 @@ def barrier_derivatives(
     gradient[signed] -= mu / w[signed]
     rows = Phi * (u**1.5 / (2.0 * n) ** 0.5)[:, None]
     H = rows.T @ rows  # symmetric, at half the cost of a product of two matrices
-    W_J, W_K, S_J, S_K, start = W[:, J], W[:, K], S[:, J], S[:, K], 0
-    for block in row_blocks(H):
-        at = slice(start, start + len(block))
-        products = W_J[J[at]] * S_K[K[at]]
-        products += W_K[K[at]] * S_J[J[at]]
-        products += W_K[J[at]] * S_J[K[at]]
-        products += W_J[K[at]] * S_K[J[at]]
-        products *= copies / 4.0
-        products *= copies[at, None]
-        block += products
-        start += len(block)
+    pairs = ((J, J), (K, K)), ((K, K), (J, J)), ((J, K), (K, J)), ((K, J), (J, K))  # rows and columns of W, and of S
+    products = sum(W[np.ix_(*of_W)] * S[np.ix_(*of_S)] for of_W, of_S in pairs)
+    H += products * np.outer(copies / 4.0, copies)
     H[signed, signed] += z[signed] / w[signed]
     return gradient, H

@@ -22,22 +22,22 @@ from diffrac_cvx.certificates.proof import project_dual
 from diffrac_cvx.certificates.search import best_combination, top_eigenvalue
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint, psd_root
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
-    STEPS_PER_MULTIPLIER,
     CertifiedPoint,
+    Lagrangian,
+    Memory,
+    append_violated_directions,
     full_rank_start,
-    one_block,
     one_block_iterates,
+    run_multiplier_method,
     threshold_inactive,
 )
 from diffrac_cvx.solvers.factored.components import is_block_diagonal
-from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
-from diffrac_cvx.solvers.factored.quasi_newton import Memory
 
 MIN_ROWS, MIN_SAMPLE_ROWS = 40_000, 2000  # of the table, and of the first sample
 ROWS_PER_SQUARE = 8  # rows of the first sample over D^2
@@ -61,16 +61,16 @@ def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
         m = int(GROWTH * m)
 
 
-def surrogate(
-    problem: DirectionProblem, sample: ColumnPoints, last: tuple[Iterate, Array] | None
-) -> DirectionProblem | None:
-    """Return the surrogate with the gradient of all rows at the last pass; None if nearly singular, or at V = 0."""
-    if last is None:
+def surrogate(problem: DirectionProblem, sample: ColumnPoints, U: Array, M: Array | None) -> DirectionProblem | None:
+    """Return the surrogate at a factor with the weighted Gram matrix of all rows; None if nearly singular, or at V = 0.
+
+    Without the matrix, it is the problem of the sample at the A of all rows.
+    """
+    if M is None:
         A = problem.A + sample.second_moment() - problem.X.second_moment()
+    elif not U.any():
+        return None
     else:
-        U, M = dense(last[0].U), last[1]
-        if not U.any():
-            return None
         floor = 1e-12 * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # that of `certify_in_one_pass`
         A = problem.A + sample.weighted_gram(1.0 / np.sqrt(np.maximum(sample.quadratic_forms(U), floor))) - M
     W = problem.W
@@ -94,36 +94,23 @@ def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) 
 
 
 def solve_surrogate(
-    small: DirectionProblem, U: Array, C: Array | None, target: float
+    small: DirectionProblem, U: Array, C: Array | None, target: float, max_steps: int
 ) -> tuple[PrimalPoint, Array | None, int, bool]:
-    """Solve a surrogate to a gap of about target; return whether it is reached, and the number of L-BFGS steps."""
-    lagrangian, memory = one_block(FactorParametrization(small), C), Memory()
-    at, done, reached = lagrangian.point(U), 0, False
-    for _ in range(12):
-        at, n_steps = lagrangian.minimize(at, STEPS_PER_MULTIPLIER, memory)
-        done += max(n_steps, 1)
-        C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None
-        reached = surrogate_gap(small, small.rescale(at.U), C) <= target
-        if reached or (n_steps < STEPS_PER_MULTIPLIER and C is None):
-            break
-        at = lagrangian.update(at)
+    """Solve a surrogate to a gap of about target; return the number of L-BFGS steps, and whether they were enough."""
+    lagrangian = Lagrangian(small, C)
+
+    def is_converged(U: Array) -> bool:
+        C = lagrangian.multiplier(U)[0] if small.has_l1 else None
+        return surrogate_gap(small, small.rescale(U), C) <= target
+
+    at, done = run_multiplier_method(lagrangian, lagrangian.point(U), max_steps, Memory(), is_converged)
+    C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None
+    reached, done = done < max_steps, max(done, 1)
     point = small.rescale(at.U)
     if C is None:
         return point._replace(U=at.U), C, done, reached
     thresholded = threshold_inactive(small, at.U, C)
     return thresholded if thresholded.value < point.value else point, C, done, reached
-
-
-def grow_factor(problem: DirectionProblem, U: Factor, C: Array | None, M: Array) -> Array:
-    """Return the factor without negligible columns, plus small columns along violated directions."""
-    U = principal_columns(dense(U), rtol=1e-10)
-    free = len(U) - U.shape[1]
-    if free == 0:
-        return U
-    violation = M - problem.A - np.diag(problem.c**2) - (0.0 if C is None else C)
-    values, vectors = np.linalg.eigh(symmetric(violation))
-    new = vectors[:, values > 0.0][:, -free:]
-    return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
 
 
 def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:
@@ -142,25 +129,34 @@ def sampling_iterates(
     rows, one pass each.  Surrogates are solved only as accurately as the tolerance requires.
     """
     (n, D), tol, max_iter = problem.X.shape, stopping.tol, stopping.max_iter
-    done, best = 0, None
-    U, C = warm_start.as_dense
-    if U is not None:
-        best = iterate_from_pass(problem, U, C, 0)
-        yield best[0]
+    done, U, C, M, gap = 0, full_rank_start(problem), None, None, np.inf  # M of the best pass so far
+    if warm_start.U is not None:
+        U, C = dense(warm_start.U), warm_start.as_dense[1]
+        point, bounds, M = certify_in_one_pass(problem, U, C)
+        yield Iterate(point.U, 0, DualPoint(C=C), point, bounds)
+        U, gap = dense(point.U), bounds.gap
+
+    def start() -> Array:
+        if M is None:
+            return U
+        full_rank = principal_columns(U, rtol=1e-10), 0.0 if C is None else C, M
+        return append_violated_directions(problem, *full_rank, most=len(U))
+
     for m in sample_sizes(n, D, problem.has_l1):
         sample, shrinks = draw_sample(problem, m), True
         while shrinks and done < max_iter:
-            small = surrogate(problem, sample, best)
+            small = surrogate(problem, sample, U, M)
             if small is None:
                 break
-            target = 1e-3 if best is None else max(0.1 * gap_of(best), tol / 4)  # what the next pass can resolve
-            point, C, steps, reached = solve_surrogate(small, *surrogate_start(problem, best), target)
+            target = 1e-3 if M is None else max(0.1 * gap, tol / 4)  # what the next pass can resolve
+            point, C_here, steps, reached = solve_surrogate(small, start(), C, target, min(120, max_iter - done))
             done += steps
-            found = iterate_from_pass(problem, dense(point.U), C, done)
-            yield found[0]
-            shrinks = best is None or 3.0 * gap_of(found) <= gap_of(best)
-            best = found if best is None or gap_of(found) < gap_of(best) else best
-            if not (shrinks or reached or until_converged) and is_block_diagonal(problem, best[0].U):
+            point, bounds, M_here = certify_in_one_pass(problem, dense(point.U), C_here)
+            yield Iterate(point.U, done, DualPoint(C=C_here), point, bounds)
+            shrinks = 3.0 * bounds.gap <= gap
+            if bounds.gap < gap:
+                U, C, M, gap = dense(point.U), C_here, M_here, bounds.gap
+            if not (shrinks or reached or until_converged) and is_block_diagonal(problem, U):
                 return  # more rows would not help
     if not until_converged:
         return
@@ -169,26 +165,5 @@ def sampling_iterates(
         point, bounds, _ = certify_in_one_pass(problem, U, C)
         return point, DualPoint(C=C), bounds
 
-    for iterate in one_block_iterates(problem, max_iter - done, *surrogate_start(problem, best), certified):
+    for iterate in one_block_iterates(problem, max_iter - done, start(), C, certified):
         yield iterate if isinstance(iterate, float) else iterate._replace(n_iter=iterate.n_iter + done)
-
-
-def iterate_from_pass(problem: DirectionProblem, U: Array, C: Array | None, n_iter: int) -> tuple[Iterate, Array]:
-    """Return a certified iterate, and its weighted Gram matrix, from one pass over all rows."""
-    point, bounds, M = certify_in_one_pass(problem, U, C)
-    return Iterate(point.U, n_iter, DualPoint(C=C), point, bounds), M
-
-
-def gap_of(found: tuple[Iterate, Array]) -> float:
-    """Return the certified gap of an iterate with bounds."""
-    bounds = found[0].bounds
-    return np.inf if bounds is None else bounds.gap
-
-
-def surrogate_start(problem: DirectionProblem, last: tuple[Iterate, Array] | None) -> tuple[Array, Array | None]:
-    """Return the factor and the multiplier with which a surrogate is solved, from the best pass so far."""
-    if last is None:
-        return full_rank_start(problem), None
-    (U, _, dual, *_), M = last
-    C = None if dual.C is None else dense(dual.C)
-    return grow_factor(problem, U, C, M), C

@@ -1,6 +1,6 @@
 """Low-rank solver: strategies that race until the certified gap reaches the tolerance."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -115,9 +115,21 @@ def low_rank(
     strategies = STRATEGIES if working_set else (ONE_BLOCK,)
 
     def iterates(problem: DirectionProblem, warm_start: WarmStart) -> Iterator[Iterate]:
-        if problem.X.is_streamed:
-            return sampled_iterates(problem, warm_start, stopping, strategies)
-        return race(strategies, problem, warm_start, stopping)
+        done = 0
+        if problem.X.is_streamed:  # samples of the rows, and then passes over all of them, or a race in memory
+            last, in_passes = None, not problem.has_l1 or not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
+            for found in sampling.sampling_iterates(problem, warm_start, stopping, until_converged=in_passes):
+                if isinstance(found, Iterate):
+                    last = found
+                    yield found
+            if in_passes:
+                return
+            if last is not None:
+                done, is_split = last.n_iter, components.is_block_diagonal(problem, last.U)
+                warm_start = WarmStart() if is_split else WarmStart(last.U, last.dual.C)
+            problem = problem.in_columns()
+        for found in race(strategies, problem, warm_start, stopping):
+            yield found._replace(n_iter=done + found.n_iter)
 
     with in_range():
         return solve_by_iterates(
@@ -134,29 +146,6 @@ def low_rank(
             are_many=sampling.many_rows,
             by_columns=penalty.has_l1,
         )
-
-
-def sampled_iterates(
-    problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping, strategies: Sequence[Strategy]
-) -> Iterator[Iterate]:
-    """Yield iterates on samples of streamed rows; then, if larger samples do not help, on all rows in memory.
-
-    Without an l1 penalty, or if the table does not fit in memory, the samples are followed by passes over all rows.
-    """
-    until_converged = not problem.has_l1 or not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
-    last: Iterate | float = 0.0
-    for last in sampling.sampling_iterates(problem, warm_start, stopping, until_converged=until_converged):
-        if not isinstance(last, float):
-            yield last
-    if until_converged:
-        return
-    done = 0
-    if not isinstance(last, float) and last.dual is not None:
-        done = last.n_iter
-        warm_start = WarmStart() if components.is_block_diagonal(problem, last.U) else WarmStart(last.U, last.dual.C)
-    problem = problem.in_columns()
-    for found in race(strategies, problem, warm_start, stopping):
-        yield found._replace(n_iter=done + found.n_iter)
 
 
 def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:

@@ -5,6 +5,8 @@ enter alone, then, after screening all pairs, features and directions in which S
 decreases, inactive features are dropped again.
 """
 
+from functools import partial
+
 import numpy as np
 import scipy.sparse
 
@@ -24,7 +26,6 @@ from diffrac_cvx.points.factors import dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
-    PrimalPoint,
     best_single_feature,
     univariate_gains,
     without_l1,
@@ -32,13 +33,12 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
-    one_block,
+    Lagrangian,
+    Memory,
     rank_reducing_rotation,
     run_multiplier_method,
     threshold_inactive,
 )
-from diffrac_cvx.solvers.factored.parametrization import FactorParametrization
-from diffrac_cvx.solvers.factored.quasi_newton import Memory
 
 INITIAL_SIZE = 40  # features of the first working set
 SPARE_RANK = 8  # extra columns of U, so that the rank can grow
@@ -61,6 +61,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
     yield 0.0
     problem = problem.as_dense()
     penalty, size, max_iter = problem.pair_penalty, len(problem.c), stopping.max_iter
+    refinements = 0 if penalty.splits_into_blocks else 30  # the multipliers of blocks settle slowly
     start = best_single_feature(problem)
     bounds = Bracket(max(bound_at_equal_weights(without_l1(problem)), 0.0), start.value)
     yield Iterate(start.U, 0, DualPoint(), start, bounds)
@@ -69,7 +70,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
     while done < max_iter:
         # 1. Solve the problem on the working set to a gap of target.
         small = problem.restrict(ws)
-        lagrangian, memory = one_block(FactorParametrization(small), C, capped=False), Memory()
+        lagrangian, memory = Lagrangian(small, C, capped=False), Memory()
         start_U = dense(small.rescale(U).U)
         at, steps = lagrangian.point(start_U if start_U.any() else U), 0
         limit = min(FIRST_STEPS if done == 0 and warm_start.U is None else 800, max_iter - done)
@@ -77,7 +78,10 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             at, n_steps = run_multiplier_method(lagrangian, at, min(max(pace, steps // 2), limit - steps), memory)
             steps += max(n_steps, 1)
             C = next(iter(lagrangian.multiplier(at.U)), np.zeros((len(ws), len(ws))))  # none without an l1 weight
-            point, (lower, u, C_dual) = certify_solution(problem, small, at.U, C)
+            point = small.rescale(at.U)
+            better = partial(improved_multipliers, small, U=dense(point.U), C=C, steps=refinements)
+            lower, u, C_dual = best_dual(problem, small, point, better)
+            point = min(threshold_inactive(small, dense(point.U), C), point, key=lambda one: one.value)
             gap = point.value - lower
             if gap <= target or steps >= limit:
                 break
@@ -153,17 +157,6 @@ def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tup
     ws = np.sort(np.concatenate([np.flatnonzero(problem.c == 0.0), others]))
     w, r = len(ws), 2 * SPARE_RANK
     return ws, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w))
-
-
-def certify_solution(
-    problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array
-) -> tuple[PrimalPoint, tuple[float, Array, Array]]:
-    """Return the better of the scaled and thresholded points of a factor on the working set, and its `best_dual`."""
-    point = small.rescale(U)
-    thresholded = threshold_inactive(small, dense(point.U), C)
-    steps = 0 if problem.pair_penalty.splits_into_blocks else 30  # the multipliers of blocks settle slowly
-    dual = best_dual(problem, small, point, lambda M: improved_multipliers(small, M, dense(point.U), C, steps))
-    return min(thresholded, point, key=lambda one: one.value), dual
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0

@@ -25,6 +25,7 @@ from diffrac_cvx.points.linear_algebra import (
     lanczos,
     psd_factor,
     row_products,
+    solve_lower,
     times,
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
@@ -186,8 +187,7 @@ class Lagrangian:
         if units is None:
             self.B = problem.A + np.diag(problem.c**2)
             if np.sum(self.B**2) > 3.0 * np.trace(self.B):  # tr B^2 / tr B is 1 + d/n for noise
-                inverse = inverse_of_positive(self.B + np.eye(d))
-                self.left = lambda Z: times(inverse, Z)
+                self.left = inverse_of_B_and_one(problem, self.B)
         else:
             deadlines.check_deadline(40.0 * float(d) ** 3 if d > LARGE_SIZE else 0.0)
             count_work(60.0 * float(d) ** 3)
@@ -210,7 +210,11 @@ class Lagrangian:
             RU = root @ U
             cost, KU = inner(RU, RU) + inner(U, CU), root.T @ RU + CU
         else:
-            KU = times(self.B, U) + CU
+            if has_few_rows(problem):  # then products with X are cheaper than with B
+                BU = problem.Y.rmatvec(problem.Y @ U) + (problem.a**2 + problem.c**2)[:, None] * U
+            else:
+                BU = times(self.B, U)
+            KU = BU + CU
             cost = inner(U, KU)
         return float(1 - 2 * (total / n) + cost), 2 * KU - (2 / n) * gradient
 
@@ -266,6 +270,25 @@ class Lagrangian:
                 return at, n_steps
             at, self.latest = new, new.U
         return at, steps
+
+
+def has_few_rows(problem: DirectionProblem) -> bool:
+    """Return whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X are cheaper than with A."""
+    from_rows = problem.root is None and problem.basis is None
+    return from_rows and 4 * len(problem.Y) <= len(problem.c)
+
+
+def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
+    """Return the map Z -> (B + 1)^-1 Z, B = X'X/n + Diag(a)^2 + Diag(c)^2; by Woodbury's identity if rows are few."""
+    if not has_few_rows(problem):
+        inverse = inverse_of_positive(B + np.eye(len(B)))
+        return lambda Z: times(inverse, Z)
+    diagonal = (problem.a**2 + problem.c**2 + 1.0)[:, None]
+    rows = problem.Y.array() / len(problem.Y) ** 0.5
+    scaled = rows / diagonal.T
+    L = cholesky(np.eye(len(rows)) + times(scaled, rows.T))
+    F = solve_lower(L, scaled)
+    return lambda Z: Z / diagonal - times(F.T, times(F, Z))
 
 
 def column_units(problem: DirectionProblem) -> Array | None:

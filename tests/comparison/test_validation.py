@@ -3,13 +3,14 @@
 from dataclasses import replace
 from functools import partial
 
+import cvxpy as cp
 import numpy as np
 import oracles
 import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import validation
-from diffrac_cvx.comparison.validation import Design
+from diffrac_cvx.comparison.validation import Design, labels_objective
 
 FEW = 6  # instances, of which some have each trait, penalty and nu
 
@@ -176,6 +177,24 @@ def test_the_printed_table_has_a_line_for_each_instance_all_columns_that_any_row
     assert lines[4].startswith("instance 0 (")
     assert "<td>1</td>" in found._repr_html_()
     assert list(found.table["violations"].map(len)) == [1, 0]
+
+
+@pytest.mark.parametrize("penalty", ["none", "ridge", "weak l1", "strong l1", "mixed"])
+@pytest.mark.parametrize("nu", [0.25, 1.0])
+def test_the_objective_of_labels_is_the_least_over_all_directions(penalty, nu):
+    instance = Design(20, 5, nu, penalty, "noisy").instance(0)
+    X = instance.X - instance.X.mean(axis=0)
+    n, d = X.shape
+    F = np.random.default_rng(0).standard_normal((n, 2))
+    F /= np.linalg.norm(F, axis=1, keepdims=True)
+    joint = cp.Variable((2 + d, 2 + d), PSD=True)  # [[I, W'], [W, V]], W of the directions
+    W, V = joint[2:, :2], joint[2:, 2:]
+    misfit = np.sum((F - F.mean(axis=0)) ** 2) - 2 * cp.trace(F.T @ X @ W) + cp.trace(X.T @ X @ V)
+    total = misfit / n + oracles.gamma_expression(V, *instance.penalty.weights(d))
+    least = oracles.solved(cp.Problem(cp.Minimize(total), [joint[:2, :2] == np.eye(2)]))
+    least += nu * np.sum(F.mean(axis=0) ** 2)
+    assert labels_objective(instance, F) == pytest.approx(least, abs=1e-5)
+    assert labels_objective(instance, F) <= least + 1e-7
 
 
 @pytest.mark.slow

@@ -123,6 +123,14 @@ def forget_noted():
     Path("noted").write_text("")
 
 
+def assert_rest_is_measured(expected, left, *arguments):
+    """Check that a run measures exactly the cells that are not in the log, and that its table is the expected one."""
+    forget_noted()
+    assert run(*arguments) == 0
+    assert sum(noted().values()) == COUNT - left
+    assert without_seconds() == expected
+
+
 def one_error(text):
     """Return the one line on standard error that begins with "error: "."""
     error = "error: " + text.partition("error: ")[2]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from experiments.harness import boundary, intervals, style
-from experiments.harness.command import load
+from experiments.harness.command import find_experiments, load
 from experiments.harness.findings import format_found
 from experiments.harness.reproduction import FIGURES
 from experiments.harness.tables import read_table
@@ -18,6 +18,7 @@ EXPERIMENTS = (
     "affine_law", "convergence", "groups", "noise", "optimal", "phase_transition", "rivals", "robustness", "runtime",
     "scale", "sparse_regime", "stress", "structure", "theory", "unbalanced", "validate", "wide_law",
 )  # fmt: skip
+CHECKED = [name for name in find_experiments() if load(name).check is not None]
 SMALLER = {  # cheaper settings of the smoke grids
     "few_labels": {},
     "groups": {"GROUPS": 6, "WEIGHTS": (0.4, 0.1)},
@@ -58,6 +59,13 @@ def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, mon
     texts = [format_found(one) for one in found]
     assert all(re.search(r"\d", text) and "nan" not in text for text in texts)
     assert experiment.check is None or experiment.check(table).passed
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_the_committed_table_passes_the_check_of_its_experiment(name):
+    experiment = load(name)
+    outcome = experiment.check(read_table(FIGURES / f"{experiment.name}.csv"))
+    assert outcome.passed, outcome.text
 
 
 DRAWN = ("multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")

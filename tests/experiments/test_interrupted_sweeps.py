@@ -59,16 +59,6 @@ def status_of(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def has_ended(child):
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def children_of(process):
-    """Return the processes started by a process, from any of its threads."""
-    lists = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
-    return [int(number) for text in lists for number in text.split()]
-
-
 # Killed
 
 
@@ -84,7 +74,7 @@ def test_fifty_kills_of_runs_with_processes_of_their_own_lose_nothing(expected, 
             time.sleep(random.uniform(0.0, 3.0))
         else:
             rows = min(len(logged()) + random.randint(1, COUNT // 2), COUNT - 1)
-            while len(logged()) < rows and not has_ended(child):
+            while len(logged()) < rows and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 time.sleep(0.001)
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -92,10 +82,10 @@ def test_fifty_kills_of_runs_with_processes_of_their_own_lose_nothing(expected, 
             before = {}
             forget_noted()
         else:
-            offspring = children_of(child)
+            lists = [path.read_text() for path in Path(f"/proc/{child}/task").glob("*/children")]  # of any thread
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            assert are_gone(offspring), "no process outlives the run"
+            assert are_gone([int(number) for text in lists for number in text.split()]), "no process outlives the run"
             kills += 1
         assert without_seconds() == expected, "the table that was there stays until the new one is whole"
         counts, there = noted(), logged()

@@ -1,7 +1,6 @@
 """Experiments beyond the paper: other methods on noiseless data, and label noise."""
 
 import re
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from diffrac_cvx.metrics import clustering_error
 from experiments.harness.sweep import cross
 from experiments.rivals import cells as rival_cells
 from experiments.rivals import findings as rival_findings
-from experiments.rivals.lattice import lattice, reduced_basis
+from experiments.rivals.lattice import lattice
 from experiments.robustness import noise as noise_experiment
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -108,19 +107,6 @@ def test_a_noise_of_a_millionth_defeats_the_lattice_at_full_accuracy_only(n):
 def test_labels_that_fit_some_points_only_are_not_returned():
     for seed in range(6):  # at 7 bits some labels fit the few points of the lattice
         assert lattice(np.random.default_rng(seed).standard_normal((60, 3)), bits=7) is None
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_reduced_basis_spans_the_same_lattice_with_short_vectors(seed):
-    rng = np.random.default_rng(seed)
-    basis = np.array(rng.integers(-(10**6), 10**6, (4, 4)).tolist(), dtype=object)
-    reduced = reduced_basis(basis)
-    change = np.linalg.solve(basis.astype(float).T, reduced.astype(float).T)
-    np.testing.assert_allclose(change, np.rint(change), atol=1e-6)
-    assert abs(np.linalg.det(np.rint(change))) == pytest.approx(1.0)
-    combinations = np.array([c for c in product(range(-3, 4), repeat=4) if any(c)])
-    shortest = np.linalg.norm(combinations @ reduced.astype(float), axis=1).min()
-    assert np.linalg.norm(reduced[0].astype(float)) <= 1.1 * shortest
 
 
 # Noise

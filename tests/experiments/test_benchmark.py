@@ -11,7 +11,6 @@ import diffrac_cvx as dc
 from diffrac_cvx.machine.processes import OutOfTimeError, WorkerDiedError
 from experiments import methods, problems
 from experiments.benchmark import cells, convergence, findings, scale
-from experiments.benchmark.findings import ahead, check, reached
 from experiments.methods import solve_max_cut
 from experiments.problems import FAMILIES, OUTLIER, make_instance, make_rows, make_words, write_rows
 
@@ -107,7 +106,7 @@ def test_a_rival_proves_a_small_gap_and_one_that_is_not_installed_is_a_row_that_
     found = cells.complete(pd.DataFrame([row_of(), cell | cells.measure(**cell)]))
     assert found["reason"][1] == "not run: no-such-package is not installed. Run pip install no-such-package."
     assert findings.seconds_text(found.iloc[1]) == "not run"
-    assert check(found).passed
+    assert findings.check(found).passed
 
 
 def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan), upper=1.0):
@@ -188,9 +187,9 @@ def test_an_answer_too_large_for_the_judge_keeps_its_times():
 
 
 def test_brackets_that_lie_apart_fail_the_command():
-    assert check(TABLE).passed
+    assert findings.check(TABLE).passed
     wrong = cells.complete(pd.DataFrame([row_of(), row_of("CVXPY + SCS", own_lower=0.2, own_upper=0.3)]))
-    verdict = check(wrong)
+    verdict = findings.check(wrong)
     assert not verdict.passed
     assert "CVXPY + SCS own_lower is 0.2" in verdict.text
 
@@ -213,10 +212,10 @@ def test_times_limits_and_failures_have_their_words():
 
 
 def test_methods_are_counted_where_they_were_run_and_compared_where_both_solve():
-    assert reached(TABLE).loc["low_rank", ["run", "to 0.01", "to 0.0001"]].tolist() == [1, 1, 1]
-    assert reached(TABLE).loc["CVXPY + SCS", ["run", "to 0.01"]].tolist() == [0, 0]
+    assert findings.reached(TABLE).loc["low_rank", ["run", "to 0.01", "to 0.0001"]].tolist() == [1, 1, 1]
+    assert findings.reached(TABLE).loc["CVXPY + SCS", ["run", "to 0.01"]].tolist() == [0, 0]
     slower = row_of("accelerated FISTA", **{"time_to_1e-2": 0.8, "time_to_1e-4": np.nan})
-    found = ahead(cells.complete(pd.DataFrame([row_of(), slower])))
+    found = findings.ahead(cells.complete(pd.DataFrame([row_of(), slower])))
     assert found.loc[("accelerated FISTA", 0.01), ["both", "median"]].tolist() == [1, pytest.approx(4.0)]
     assert found.loc[("accelerated FISTA", 1e-4), ["both", "only `low_rank`"]].tolist() == [0, 1]
     assert len(findings.findings(TABLE)) == 2
@@ -305,3 +304,11 @@ def test_the_tables_are_what_they_are_said_to_be(tmp_path):
     assert words.has_canonical_format
     assert 8 < words.nnz / 1000 < 20
     assert dc.low_rank(X, tol=1e-4).value < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", [scale.cells_of("full")[k] for k in (2, -1)], ids=["a file of 4 GB", "words"])
+def test_the_largest_tables_are_solved_within_what_is_promised(cell, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = scale.check(pd.DataFrame([{**cell, **scale.measure(**cell)}]))
+    assert outcome.passed, outcome.text

@@ -66,8 +66,8 @@ ONE_D, FOUR_D = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256], [8, 10, 14, 20,
 GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # family of panels: dimensions, points, replications
     "full": {
         "affine": (list(range(2, 41, 2)), AFFINE_N, 4),
-        "1-sparse": (ONE_D, ONE_N, 24),
-        "4-sparse": (FOUR_D, FOUR_N, 24),
+        "1-sparse": (ONE_D, ONE_N, 16),
+        "4-sparse": (FOUR_D, FOUR_N, 16),
     },
     "smoke": {
         "affine": ([4, 8, 12], [10, 20, 30, 40, 60, 80], 2),
@@ -93,7 +93,9 @@ def cells_of(grid: str) -> list[Cell]:
             {"panel": panel, "n": n, "d": d, "replication": replication}
             for d, n in product(dimensions, points)
             if is_measured(panel, n, d)
-            for replication in range(replications if weight or d > SMALL_D else SMALL_FACTOR * replications)
+            for replication in range(
+                SMALL_FACTOR * replications if panel == "affine" and d <= SMALL_D else replications
+            )
         ]
     return cells
 

@@ -8,6 +8,7 @@ import pytest
 from forms import FORMS, LEFT_TO_SLOW_TESTS, Form
 from instances import coarsen
 
+from diffrac_cvx.solvers.exact import search
 from diffrac_cvx.solvers.factored import sampling
 
 REFERENCE_COPIES = Path(__file__).parents[2] / "shared" / "data"
@@ -39,6 +40,13 @@ def form(request, tmp_path):
 def coarse(monkeypatch):
     """Function that makes the unit of rounding coarse, so that each error term is large, from when it is called."""
     return partial(coarsen, monkeypatch)
+
+
+@pytest.fixture
+def cuts_first(monkeypatch):
+    """No work for branch and bound before the cutting planes."""
+    monkeypatch.setattr(search, "TREE_WORK", 0.0)
+    monkeypatch.setattr(search, "MORE_WORK", 0.0)
 
 
 @pytest.fixture

@@ -54,10 +54,16 @@ def assert_overlap(one, other, slack=1e-12):
     assert other.lower <= one.upper + slack, f"{one} is below {other}"
 
 
-def assert_same_bracket(found, expected, tol=1e-8):
-    """Check that two brackets have the same ends."""
-    assert abs(found.lower - expected.lower) <= tol
-    assert abs(found.upper - expected.upper) <= tol
+def satisfies(Y, constraints):
+    """Return whether labels satisfy the constraints, or which labellings, rows of Y, do."""
+    if constraints is None:
+        return np.ones(len(Y), dtype=bool)
+    Y = np.atleast_2d(Y)
+    chunklets = constraints.chunklets_of(Y.shape[1])
+    signs = chunklets.sign * Y
+    first = signs[:, [np.argmax(chunklets.membership == g) for g in range(chunklets.n_chunklets)]]
+    known = (chunklets.labeled < 0) | (first[:, chunklets.labeled] == 1.0)
+    return known & np.all((np.abs(Y) == 1.0) & (signs == first[:, chunklets.membership]), axis=1)
 
 
 # Columns in groups and known signs, in any units; the judge is in `oracles`

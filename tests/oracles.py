@@ -117,38 +117,27 @@ def solve_normalized(X, nu=1.0, a=0.0, c=0.0):
     return solved(cp.Problem(cp.Minimize(objective), [cp.trace(A @ V) == 1])), V.value
 
 
-def best_fit(X, y, nu=1.0, a=0.0, c=0.0):
-    """Eq. (9) at labels y, minimised over v as a quadratic program."""
-    d = X.shape[1]
-    return best_pair_penalty_fit(X, y, nu, column(a, d) ** 2, [[j] for j in range(d)], column(c, d) ** 2)[0]
-
-
 def labelings(n):
     """All labellings with y_1 = 1, shape (2^(n-1), n)."""
     return np.array([(1.0, *rest) for rest in product((1.0, -1.0), repeat=n - 1)])
 
 
-def best_labeling(X, nu=1.0, a=0.0, c=0.0):
-    """Value of Eq. (9) and its labels, by enumeration of 2^(n-1) labellings.
+def labelings_values(X, nu=1.0, ridge=0.0, lam=0.0, w=None):
+    """Return all labellings, (2^n, n), and Eq. (9) at each, minimised over the directions of all sign patterns.
 
-    The minimiser over v solves the linear system of its own signs, so the best of all 3^d sign patterns is exact.
+    By least squares with one row for each point, each column's ridge, and the l1 norm.
     """
     n, d = X.shape
-    a, c = column(a, d), column(c, d)
-    ys = labelings(n)
-    targets = ys - ys.mean(axis=1, keepdims=True)
-    best = np.full(len(ys), np.inf)
-    for signs in map(np.array, product((-1, 0, 1), repeat=d) if c.any() else [(1,) * d]):
-        S = signs != 0
-        cs = (c * signs)[S]
-        v = np.zeros((len(ys), d))
-        v[:, S] = (
-            targets @ X[:, S] / n @ np.linalg.pinv(X[:, S].T @ X[:, S] / n + np.diag(a[S] ** 2) + np.outer(cs, cs))
-        )
-        penalty = v**2 @ a**2 + (np.abs(v) @ c) ** 2
-        best = np.minimum(best, np.mean((targets - v @ X.T) ** 2, axis=1) + penalty)
-    best += nu * ys.mean(axis=1) ** 2
-    return best.min(), ys[best.argmin()]
+    p = np.full(n, 1.0 / n) if w is None else w / w.sum()
+    c, Y = np.sqrt(np.broadcast_to(lam, d)), np.array(list(product((-1.0, 1.0), repeat=n)))
+    root, means, best = np.sqrt(p), Y @ p, np.full(len(Y), np.inf)
+    system = np.vstack([root[:, None] * (X - p @ X), np.diag(np.sqrt(np.broadcast_to(ridge, d)))])
+    target = np.vstack([root[:, None] * (Y - means[:, None]).T, np.zeros((d, len(Y)))])
+    for pattern in product((-1.0, 0.0, 1.0), repeat=d) if c.any() else [(1.0,) * d]:
+        s = np.array(pattern)
+        v = np.linalg.lstsq(np.vstack([system * np.abs(s), c * s]), np.vstack([target, 0.0 * means]))[0]
+        best = np.minimum(best, np.sum((target - system @ v) ** 2, axis=0) + (c @ np.abs(v)) ** 2 + nu * means**2)
+    return Y, best
 
 
 # Columns in groups, and known signs: not in the paper.  Groups are lists of columns, each with a weight, that of the

@@ -157,7 +157,9 @@ def test_the_objective_of_labels_is_that_of_their_best_direction(data, weights, 
     a, c = WEIGHTS[weights](X.shape[1])
     y = np.random.default_rng(0).choice([-1.0, 1.0], len(X))
     certificate = dc.certify_labels(passed, y, 0.0, nu=nu, penalty=penalty)
-    assert certificate.objective == pytest.approx(oracles.best_fit(X, y, nu, a, c), abs=oracles.TOL)
+    (_, d), single = X.shape, [[j] for j in range(X.shape[1])]
+    least, _ = oracles.best_pair_penalty_fit(X, y, nu, np.square(a), single, oracles.column(c, d) ** 2)
+    assert certificate.objective == pytest.approx(least, abs=oracles.TOL)
     v = certificate.v * units
     attained = np.mean((y - y.mean() - X @ v) ** 2) + nu * y.mean() ** 2 + oracles.gamma(np.outer(v, v), a, c)
     assert certificate.objective == pytest.approx(attained, abs=1e-9)

@@ -284,14 +284,6 @@ def test_a_warning_is_a_note_that_names_the_methods():
 # What is shown
 
 
-def test_what_cannot_take_the_penalty_is_left_out_with_the_reason_and_nothing_can_be_shown():
-    found = dc.compare(PLANTED.X, methods=["penalized_nu/SCS"], penalty=dc.Penalty(c=0.1))
-    assert len(found.table) == 0
-    assert found.notes[-1] == "penalized_nu/SCS was skipped: it takes no l1 penalty"
-    assert "skipped" in str(found)
-    assert "skipped" in found._repr_html_()
-
-
 def test_html_is_escaped(monkeypatch):
     add_method(monkeypatch, "<b>", Method("<i>", list_methods()["low_rank"].run))
     html = dc.compare(PLANTED.X, methods=["<b>"])._repr_html_()

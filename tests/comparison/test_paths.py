@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from instances import assert_overlap
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths
@@ -10,6 +11,7 @@ ROUNDING = 1e-9
 TOL = 1e-5
 NUS = [1.0, 0.0, 0.1, 0.5, 0.02]
 LAMS = [0.3, 0.0, 0.01, 2.0]
+CONSTRAINTS = dc.Constraints([(7, 8), (8, 0)], [(8, 9)], labels=[1, 1, -1, -1, *[None] * 56])
 
 
 @pytest.fixture(scope="module")
@@ -25,42 +27,30 @@ def one_sparse(n=40, d=5):
     return X / X.std(axis=0), y
 
 
-def assert_meet(first, second):
-    """Check that two pairs of certified bounds on one number overlap."""
-    assert max(first.lower, second.lower) <= min(first.upper, second.upper) + ROUNDING
-
-
-def entries(path):
-    """The bounds of a path, entry by entry."""
-    return [dc.Bracket(*pair) for pair in zip(path.lower, path.upper, strict=True)]
+def assert_values_of_cold_solves(path, grid, cold):
+    """Check the bounds of a path, entry by entry, against those of a function of the parameter."""
+    np.testing.assert_array_equal(path.parameter, np.sort(grid))
+    for parameter, lower, upper in zip(path.parameter, path.lower, path.upper, strict=True):
+        assert upper - lower <= TOL
+        assert_overlap(dc.Bracket(lower, upper), cold(parameter), ROUNDING)
 
 
 # Values
 
 
-@pytest.mark.parametrize(
-    ("grid", "path", "at"),
-    [
-        (NUS, lambda X: paths.nu_path(X, NUS, tol=TOL), lambda X, nu: dc.low_rank(X, nu, tol=TOL)),
-        (
-            NUS,
-            lambda X: paths.nu_path(X, NUS, dc.Penalty(a=0.1, c=0.2), tol=TOL),
-            lambda X, nu: dc.low_rank(X, nu, dc.Penalty(a=0.1, c=0.2), tol=TOL),
-        ),
-        (
-            LAMS,
-            lambda X: paths.lambda_path(X, LAMS, dc.Penalty.l1(1.0, 0.1), nu=0.2, tol=TOL),
-            lambda X, lam: dc.low_rank(X, 0.2, dc.Penalty.l1(lam, 0.1), tol=TOL),
-        ),
-    ],
-    ids=["nu", "nu with both", "lambda"],
-)
-def test_values_along_a_path_are_those_of_cold_solves(planted, grid, path, at):
-    found = path(planted.X)
-    np.testing.assert_array_equal(found.parameter, np.sort(grid))
-    for parameter, bracket in zip(found.parameter, entries(found), strict=True):
-        assert bracket.gap <= TOL
-        assert_meet(bracket, at(planted.X, parameter))
+@pytest.mark.parametrize("given", [{}, {"penalty": dc.Penalty(a=0.1, c=0.2)}, {"constraints": CONSTRAINTS}])
+def test_values_along_a_path_of_nu_are_those_of_cold_solves(planted, given):
+    path = paths.nu_path(planted.X, NUS, tol=TOL, **given)
+    assert_values_of_cold_solves(path, NUS, lambda nu: dc.low_rank(planted.X, nu, tol=TOL, **given))
+
+
+@pytest.mark.parametrize("given", [{}, {"constraints": CONSTRAINTS}])
+def test_values_along_a_path_of_lambda_are_those_of_cold_solves(planted, given):
+    options = {"nu": 0.2, "tol": TOL} | given
+    path = paths.lambda_path(planted.X, LAMS, dc.Penalty.l1(1.0, 0.1), **options)
+    assert_values_of_cold_solves(
+        path, LAMS, lambda lam: dc.low_rank(planted.X, penalty=dc.Penalty.l1(lam, 0.1), **options)
+    )
 
 
 def test_every_entry_of_a_path_is_that_of_the_known_solution():

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from instances import satisfies
 
 import diffrac_cvx as dc
 from diffrac_cvx.rounding import ROUNDINGS, apply_constraints, goemans_williamson, refine
@@ -22,17 +23,6 @@ RELAXATIONS = (dc.v_space, dc.lifted, dc.penalized_nu, dc.v_space_normalized)
 each_constraints = pytest.mark.parametrize("constraints", CONSTRAINTS.values(), ids=CONSTRAINTS)
 
 
-def require_satisfied(labels, constraints, *, either=False):
-    """Check that labels satisfy constraints and known labels, up to a global sign if the orientation is free."""
-    assert set(np.unique(labels)) <= {-1.0, 1.0}
-    chunklets = constraints.chunklets_of(len(labels))
-    signs = labels * chunklets.sign
-    for g in range(chunklets.n_chunklets):
-        assert abs(signs[chunklets.membership == g].sum()) == np.sum(chunklets.membership == g)
-    if chunklets.labeled >= 0 and not either:
-        assert np.all(signs[chunklets.membership == chunklets.labeled] == 1.0)
-
-
 @each_constraints
 @pytest.mark.parametrize("name", [*ROUNDINGS, "goemans_williamson"])
 def test_a_rounding_satisfies_constraints_whatever_the_factor(name, constraints):
@@ -42,14 +32,14 @@ def test_a_rounding_satisfies_constraints_whatever_the_factor(name, constraints)
         dc.low_rank(X).F,
         np.random.default_rng(0).standard_normal((60, 3)),
     ):
-        require_satisfied(rounding(F, constraints=constraints), constraints)
+        assert satisfies(rounding(F, constraints=constraints), constraints)
 
 
 @each_constraints
 def test_local_search_satisfies_constraints_and_is_no_worse_than_its_start(constraints):
-    require_satisfied(dc.baselines.alternating_optimization(X, rng=0, constraints=constraints), constraints)
+    assert satisfies(dc.baselines.alternating_optimization(X, rng=0, constraints=constraints), constraints)
     y = apply_constraints(TRUTH, constraints)
-    require_satisfied(refine(X, y, constraints=constraints), constraints)
+    assert satisfies(refine(X, y, constraints=constraints), constraints)
     before, after = (
         dc.certify_labels(X, labels, 0.0, constraints=constraints).objective
         for labels in (y, refine(X, y, constraints=constraints))
@@ -67,20 +57,6 @@ def test_the_majority_of_linked_points_decides():
     np.testing.assert_array_equal(apply_constraints([1.0, -1.0], None), [1, -1])
 
 
-@each_constraints
-@pytest.mark.parametrize("name", ["nu", "lam"])
-def test_paths_are_those_of_single_solves_with_constraints(name, constraints):
-    grid, given = [0.05, 0.6], {"constraints": constraints, "y": TRUTH}
-    if name == "nu":
-        found = dc.paths.nu_path(X, grid, dc.Penalty(ridge=0.1), **given)
-    else:
-        found = dc.paths.lambda_path(X, grid, dc.Penalty(lam=1.0, ridge=0.1), **given)
-    for parameter, lower, upper in zip(grid, found.lower, found.upper, strict=True):
-        one = dc.low_rank(X, ridge=0.1, constraints=constraints, **{name: parameter})
-        assert max(lower, one.lower) <= min(upper, one.upper)
-    assert np.all(found.error >= 0.0)
-
-
 def test_methods_agree_with_constraints_and_their_labels_satisfy_them():
     inside = dc.Constraints(must_link=[(7, 8), (8, 0), (10, 11)], cannot_link=[(8, 9), (2, 3)])
     found = dc.compare(X[:20], TRUTH[:20], ridge=0.1, constraints=inside, tol=1e-3)
@@ -91,7 +67,7 @@ def test_methods_agree_with_constraints_and_their_labels_satisfy_them():
     assert "k-means" not in found.labels
     assert any("takes no constraints" in note for note in found.notes)
     for labels in found.labels.values():
-        require_satisfied(labels, inside)
+        assert satisfies(labels, inside)
 
 
 def test_labels_that_violate_constraints_are_refused_by_their_certificate():

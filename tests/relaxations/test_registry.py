@@ -51,6 +51,9 @@ def test_compare_runs_a_toy_and_leaves_it_out_where_its_record_says_so(toys):
     found = dc.compare(PLANTED.X, methods=["toy/SCS", "toy_solver"], penalty=dc.Penalty(c=0.1))
     assert found.method_results == {}
     assert "toy/SCS, toy_solver were skipped: it takes no l1 penalty" in found.notes
+    assert len(found.table) == 0
+    assert "skipped" in str(found)
+    assert "skipped" in found._repr_html_()
 
 
 def test_the_command_line_lists_and_runs_a_toy(toys, tmp_path, capsys):

@@ -11,30 +11,11 @@ from diffrac_cvx.solvers import low_rank
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
 
-PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
 
-
-@pytest.mark.parametrize("nu", [0.25, 1.0])
-@pytest.mark.parametrize("penalty", PENALTIES)
-@pytest.mark.parametrize("rank", [1, 3])
-def test_the_gradient_is_that_of_finite_differences(penalty, nu, rank):
-    problem = direction_problem(as_data(normal()), nu, PENALTIES[penalty])
-    rng = np.random.default_rng(1)
-    size = problem.X.shape[1]
-    C0 = rng.uniform(-1.5, 1.5, (size, size)) * problem.pair_penalty.half_width
-    lagrangian = Lagrangian(problem, (C0 + C0.T) / 2)
-    # Entries of C0 + sigma UU' inside the dual box and at both bounds.
-    U, direction = 0.1 * rng.standard_normal((2, size, rank))
-    slope = np.sum(lagrangian.point(U).gradient * direction)
-    h = 1e-6
-    values = [lagrangian.point(U + sign * h * direction).value for sign in (1, -1)]
-    assert slope == pytest.approx((values[0] - values[1]) / (2 * h), rel=1e-6, abs=1e-8)
-
-
-@pytest.mark.parametrize("penalty", ["none", "l1"])
+@pytest.mark.parametrize("penalty", [Penalty(), Penalty(c=0.2)], ids=["none", "l1"])
 def test_a_rank_that_is_too_small_grows_until_the_gap_is_closed(penalty):
     """The optimum has rank 3; from rank one, eigenvectors of the certificate must supply the other directions."""
-    problem = direction_problem(as_data(normal()), 1.0, PENALTIES[penalty])
+    problem = direction_problem(as_data(normal()), 1.0, penalty)
     start = normal(4, 1, seed=3)
     points = list(filter(None, augmented_lagrangian.one_block_iterates(problem, 3000, start)))
     ranks = [point.U.shape[1] for point in points]

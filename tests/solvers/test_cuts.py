@@ -4,31 +4,20 @@ from itertools import product
 
 import numpy as np
 import pytest
-from oracles import best_labeling
+from oracles import labelings_values
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.cut_certificate import LabelProblem
 from diffrac_cvx.machine import deadlines
-from diffrac_cvx.solvers.exact import cuts, search
+from diffrac_cvx.solvers.exact import cuts
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation, violated_cliques, violated_triangles
-
-
-def problem_of(X, ridge=0.0, lam=0.0, nu=1.0):
-    n, d = X.shape
-    weights, columns = np.full(d, ridge), np.ones(d, dtype=bool)
-    return LabelProblem(X, nu, weights, np.full(d, lam), np.ones(n), np.arange(n), np.ones(n), columns)
-
-
-@pytest.fixture
-def cuts_first(monkeypatch):
-    """No work for branch and bound before the cutting planes."""
-    monkeypatch.setattr(search, "TREE_WORK", 0.0)
-    monkeypatch.setattr(search, "MORE_WORK", 0.0)
 
 
 def tightened(X, rounds=40):
     """Return the relaxation of a table after the cutting planes end."""
-    relaxation, best, left = CutRelaxation(problem_of(X)), best_labeling(X - X.mean(axis=0))[0], [rounds]
+    (n, d), best, left = X.shape, labelings_values(X)[1].min(), [rounds]
+    zero, every_column = np.zeros(d), np.ones(d, dtype=bool)
+    relaxation = CutRelaxation(LabelProblem(X, 1.0, zero, zero, np.ones(n), np.arange(n), np.ones(n), every_column))
 
     def report():
         left[0] -= 1

@@ -1,42 +1,12 @@
 """Certified optimal labels: brute force agrees, every intermediate bound is valid, constraints are satisfied."""
 
-from itertools import product
-
 import numpy as np
 import pytest
+from instances import satisfies
+from oracles import labelings_values
 
 import diffrac_cvx as dc
 from diffrac_cvx.solvers.exact import search
-
-
-def costs_of(X, nu, ridge, lam=0.0, w=None):
-    """Return all labellings, (2^n, n), and Eq. (9) at each, minimised over the directions of all sign patterns.
-
-    By least squares with one row for each point, each column's ridge, and the l1 norm.
-    """
-    n, d = X.shape
-    p = np.full(n, 1.0 / n) if w is None else w / w.sum()
-    c, Y = np.sqrt(np.broadcast_to(lam, d)), np.array(list(product((-1.0, 1.0), repeat=n)))
-    root, means, best = np.sqrt(p), Y @ p, np.full(len(Y), np.inf)
-    system = np.vstack([root[:, None] * (X - p @ X), np.diag(np.sqrt(np.broadcast_to(ridge, d)))])
-    target = np.vstack([root[:, None] * (Y - means[:, None]).T, np.zeros((d, len(Y)))])
-    for pattern in product((-1.0, 0.0, 1.0), repeat=d) if c.any() else [(1.0,) * d]:
-        s = np.array(pattern)
-        v = np.linalg.lstsq(np.vstack([system * np.abs(s), c * s]), np.vstack([target, 0.0 * means]))[0]
-        best = np.minimum(best, np.sum((target - system @ v) ** 2, axis=0) + (c @ np.abs(v)) ** 2 + nu * means**2)
-    return Y, best
-
-
-def satisfies(Y, constraints):
-    """Return which labellings, rows of Y, satisfy the constraints."""
-    if constraints is None:
-        return np.ones(len(Y), dtype=bool)
-    chunklets = constraints.chunklets_of(Y.shape[1])
-    signs = chunklets.sign * Y
-    first = signs[:, [np.argmax(chunklets.membership == g) for g in range(chunklets.n_chunklets)]]
-    return np.all(signs == first[:, chunklets.membership], axis=1) & (
-        (chunklets.labeled < 0) | (first[:, chunklets.labeled] == 1.0)
-    )
 
 
 def random_constraints(rng, n):
@@ -63,13 +33,13 @@ def check(seed, *, l1):
     """Check labels, bounds and persistent points against all labellings; return the number of persistent points."""
     X, nu, ridge, lam, w, constraints = instance(seed, l1=l1)
     slack, tol = (0.0, 1e-3, 0.01, 0.1)[seed % 4], 1e-5 if l1 else 1e-6
-    Y, costs = costs_of(X, nu, ridge, lam, w)
+    Y, costs = labelings_values(X, nu, ridge, lam, w)
     satisfied = satisfies(Y, constraints)
     best = float(costs[satisfied].min())
     found = dc.optimal_labels(
         X, nu, lam=lam, ridge=ridge, constraints=constraints, tol=tol, sample_weight=w, persistency_slack=slack
     )
-    assert satisfies(found.labels[None], constraints).all()
+    assert satisfies(found.labels[None], constraints)
     assert max(found.lower, found.root_bound) <= best + 1e-12
     assert found.upper >= best - 1e-12
     assert costs[np.all(found.labels == Y, axis=1)][0] == pytest.approx(found.upper, abs=1e-6 if l1 else 1e-8)
@@ -86,11 +56,10 @@ QUICK = (1, 2, 3, 4, 5, 8, 9, 10)
 
 
 @pytest.fixture(params=[True, False], ids=["branching first", "cuts first"])
-def branching(request, monkeypatch):
+def branching(request):
     """Whether branch and bound comes before the cutting planes."""
     if not request.param:
-        monkeypatch.setattr(search, "TREE_WORK", 0.0)
-        monkeypatch.setattr(search, "MORE_WORK", 0.0)
+        request.getfixturevalue("cuts_first")
     return request.param
 
 
@@ -147,7 +116,7 @@ def test_points_are_persistent_in_all_labels_up_to_the_bound_that_is_stated_howe
     monkeypatch,
 ):
     X = dc.datasets.make_planted(8, 2, noise=0.3, rng=0).X
-    Y, costs = costs_of(X, 1.0, 0.1, 0.0, None)
+    Y, costs = labelings_values(X, ridge=0.1)
     exact = dc.optimal_labels(X, ridge=0.1, persistency_slack=0.0)
     objective = search.certified_labels_value
     monkeypatch.setattr(search, "certified_labels_value", lambda *given: objective(*given) + 0.2)
@@ -188,6 +157,6 @@ def test_the_search_ends_where_rounding_hides_what_is_left(tol):
     for table in (rng.standard_normal((4, 2)), np.column_stack([X, X[:, 0] + 1e-7 * rng.standard_normal(8)])):
         found = dc.optimal_labels(table, tol=tol)
         assert found.n_nodes < 2**10
-        best = costs_of(table, 1.0, 0.0)[1].min()
+        best = labelings_values(table)[1].min()
         assert found.lower <= best + 1e-12
         assert found.upper >= best - 1e-12

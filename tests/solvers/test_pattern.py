@@ -52,47 +52,6 @@ def test_sample_weights_and_zero_rows_take_part():
     check(X, 1.0, dc.Penalty.l1(0.02), weights)
 
 
-@pytest.fixture
-def barrier():
-    """Terms of the barrier problem at an interior point, with pairs and a free coordinate."""
-    rng, n, d = np.random.default_rng(1), 30, 5
-    X = rng.standard_normal((n, d))
-    A, c = X.T @ X / n, np.array([0.1, 0.2, 0.3, 0.4, 0.0])
-    J, K = np.array([0, 1, 2, 3, 4, 0, 1, 2, 3, 0, 1]), np.array([0, 1, 2, 3, 4, 4, 4, 4, 4, 2, 3])
-    signs = np.append(np.ones(9), [-1.0, 1.0])
-    Phi, h, copies = pattern.pattern_terms(X, A, np.outer(c, c), J, K, signs)
-    w = np.concatenate([rng.uniform(1, 2, 5), 0.1 * rng.standard_normal(4), [0.1, 0.2]])
-    return X, A, c, (J, K, signs), (Phi, h, copies), w
-
-
-def test_the_terms_of_the_pattern_are_those_of_v(barrier):
-    X, A, c, (J, K, signs), (Phi, h, _), w = barrier
-    V = pattern.pattern_matrix(5, J, K, signs * w)
-    np.testing.assert_allclose(Phi @ w, np.einsum("ij,jk,ik->i", X, V, X))
-    np.testing.assert_allclose(h @ w, np.trace(A @ V) + c @ np.abs(V) @ c)
-
-
-def test_gradient_and_hessian_of_the_barrier_are_finite_differences(barrier):
-    _, _, _, (J, K, signs), (Phi, h, copies), w = barrier
-    mu, signed = 0.03, np.array([9, 10])
-
-    def value(w):
-        L = np.linalg.cholesky(pattern.pattern_matrix(5, J, K, signs * w))
-        return pattern.barrier_value(Phi, h, 30, mu, w, L, signed)
-
-    def derivatives(w):
-        W = np.linalg.inv(pattern.pattern_matrix(5, J, K, signs * w))
-        z = np.zeros(len(w))
-        z[signed] = mu / w[signed]
-        return pattern.barrier_derivatives((Phi, h, 30), (J, K, copies, signed), w, W, mu, mu * W, z)
-
-    gradient, H = derivatives(w)
-    steps = 1e-5 * np.eye(len(w))
-    np.testing.assert_allclose(gradient, [(value(w + e) - value(w - e)) / 2e-5 for e in steps], rtol=1e-6, atol=1e-8)
-    differences = np.array([(derivatives(w + e)[0] - derivatives(w - e)[0]) / 2e-5 for e in steps])
-    np.testing.assert_allclose(H, differences, rtol=1e-6, atol=1e-7)
-
-
 def test_it_ends_after_few_steps_if_most_pairs_are_in_v():
     points = list(solve(planted(400, 60, sparsity=3), 1.0, dc.Penalty.l1(1e-5), 1e-6, 200))
     assert all(isinstance(point, float) for point in points)

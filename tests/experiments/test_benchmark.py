@@ -10,9 +10,9 @@ from toy import Here
 import diffrac_cvx as dc
 from diffrac_cvx.machine.processes import OutOfTimeError, WorkerDiedError
 from experiments import methods, problems
-from experiments.benchmark import cells, findings
-from experiments.benchmark.findings import ahead, check, reached
+from experiments.benchmark import cells, convergence, findings, scale
 from experiments.methods import solve_max_cut
+from experiments.problems import FAMILIES, OUTLIER, make_instance, make_rows, make_words, write_rows
 
 SMALL = problems.SMOKE[0]
 
@@ -106,7 +106,7 @@ def test_a_rival_proves_a_small_gap_and_one_that_is_not_installed_is_a_row_that_
     found = cells.complete(pd.DataFrame([row_of(), cell | cells.measure(**cell)]))
     assert found["reason"][1] == "not run: no-such-package is not installed. Run pip install no-such-package."
     assert findings.seconds_text(found.iloc[1]) == "not run"
-    assert check(found).passed
+    assert findings.check(found).passed
 
 
 def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan), upper=1.0):
@@ -187,9 +187,9 @@ def test_an_answer_too_large_for_the_judge_keeps_its_times():
 
 
 def test_brackets_that_lie_apart_fail_the_command():
-    assert check(TABLE).passed
+    assert findings.check(TABLE).passed
     wrong = cells.complete(pd.DataFrame([row_of(), row_of("CVXPY + SCS", own_lower=0.2, own_upper=0.3)]))
-    verdict = check(wrong)
+    verdict = findings.check(wrong)
     assert not verdict.passed
     assert "CVXPY + SCS own_lower is 0.2" in verdict.text
 
@@ -212,10 +212,103 @@ def test_times_limits_and_failures_have_their_words():
 
 
 def test_methods_are_counted_where_they_were_run_and_compared_where_both_solve():
-    assert reached(TABLE).loc["low_rank", ["run", "to 0.01", "to 0.0001"]].tolist() == [1, 1, 1]
-    assert reached(TABLE).loc["CVXPY + SCS", ["run", "to 0.01"]].tolist() == [0, 0]
+    assert findings.reached(TABLE).loc["low_rank", ["run", "to 0.01", "to 0.0001"]].tolist() == [1, 1, 1]
+    assert findings.reached(TABLE).loc["CVXPY + SCS", ["run", "to 0.01"]].tolist() == [0, 0]
     slower = row_of("accelerated FISTA", **{"time_to_1e-2": 0.8, "time_to_1e-4": np.nan})
-    found = ahead(cells.complete(pd.DataFrame([row_of(), slower])))
+    found = findings.ahead(cells.complete(pd.DataFrame([row_of(), slower])))
     assert found.loc[("accelerated FISTA", 0.01), ["both", "median"]].tolist() == [1, pytest.approx(4.0)]
     assert found.loc[("accelerated FISTA", 1e-4), ["both", "only `low_rank`"]].tolist() == [0, 1]
     assert len(findings.findings(TABLE)) == 2
+
+
+# Convergence to a certified gap: the instances, and detection of incorrect statuses
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_instance_depends_on_its_name_and_size_alone(family):
+    X, nu, penalty = make_instance(family, 12, 5)
+    again, *_ = make_instance(family, 12, 5)
+    assert X.shape == (12, 5)
+    np.testing.assert_array_equal(X, again)
+    assert 0.0 < nu <= 1.0
+    assert penalty.has_l1 == (not family.endswith("no penalty"))
+    if "outlying rows" in family:
+        assert np.abs(X).max() > OUTLIER / 10
+
+
+def test_a_goal_that_is_not_reached_is_not_counted_and_a_false_status_is_noticed():
+    deadline = convergence.Deadline(60.0)
+    X, nu, penalty = make_instance("planted", 12, 5)
+    result = dc.low_rank(X, nu, penalty, tol=1e-4)
+    good = convergence.read(result, 1e-4, deadline)
+    assert (good["solved 0.0001"], good["true 0.0001"]) == (1, 1)
+    missed = convergence.read(result, result.gap / 2, deadline)
+    label = f"{result.gap / 2:g}"
+    assert (missed[f"solved {label}"], missed[f"true {label}"]) == (0, 0)
+    stopped = dc.low_rank(X, nu, penalty, tol=1e-12, max_iter=10)
+    assert convergence.read(stopped, 1e-12, deadline)["true 1e-12"] == 1
+
+
+def test_a_deadline_stops_a_solver_that_would_go_on():
+    instance = make_instance("correlated", 100, 100)
+    result = convergence.solve("low_rank", instance, 1e-14, convergence.Deadline(0.1))
+    assert result.status in (dc.Status.STOPPED, dc.Status.TIME_LIMIT)  # processor or wall-clock time
+    assert result.gap > 1e-14
+
+
+def test_an_incorrect_status_and_bounds_that_contradict_those_of_another_solver_fail_the_check():
+    cells = [{"family": "planted", "n": 5, "d": 1, "method": name} for name in ("low_rank", "fista")]
+    table = convergence.complete(pd.DataFrame([{**cell, **convergence.measure(**cell)} for cell in cells]))
+    assert convergence.check(table).passed
+    assert convergence.reached_fractions(table).loc["low_rank", ["instances", "to 1e-08"]].tolist() == [1, 1]
+    assert convergence.by_family(table, 1e-4).loc["planted", "low_rank"] == "1 of 1"
+    untrue = table.copy()
+    untrue.loc[0, "true 0.0001"] = 0
+    assert not convergence.check(untrue).passed
+    lying = table.copy()
+    lying.loc[lying["method"] == "low_rank", ["lower 0.0001", "lower 1e-08"]] += 0.1
+    assert not convergence.check(convergence.complete(lying)).passed
+
+
+# Tables larger than memory, as in ``make scale``: limits on time, memory and passes
+
+LARGE = [{"kind": "rows", "n": 50_000, "d": 50}, {"kind": "words", "n": 2_000, "d": 200}]
+
+
+def test_small_tables_are_solved_within_what_is_promised_and_what_was_measured_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = pd.DataFrame([{**cell, **scale.measure(**cell)} for cell in LARGE])
+    assert scale.check(small).passed
+    for column, value, words in (
+        ("gap", 2e-3, "the gap is 0.0021"),  # 2e-3 as a double is a little more
+        ("memory", 3e9, "3.00 GB of memory"),
+        ("passes", 61.0, "61 passes"),
+    ):
+        outcome = scale.check(small.assign(**{column: value}))
+        assert not outcome.passed
+        assert words in outcome.text
+    (found,) = scale.findings(small)
+    rows, words = (row for _, row in found.table.iterrows())
+    assert (rows["n x d"], rows["selected words"]) == ("50,000 x 50", "none")
+    assert words["n x d"] == "2,000 x 200"
+    assert int(words["selected words"]) > 0
+
+
+def test_the_tables_are_what_they_are_said_to_be(tmp_path):
+    write_rows(tmp_path / "rows.npy", 3000, 5)
+    X = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert X.dtype == np.float32
+    np.testing.assert_array_equal(X, make_rows((2017, 14, 0), 3000, 5))
+    words = make_words(1000, 300)
+    assert words.shape == (1000, 300)
+    assert words.has_canonical_format
+    assert 8 < words.nnz / 1000 < 20
+    assert dc.low_rank(X, tol=1e-4).value < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", [scale.cells_of("full")[k] for k in (2, -1)], ids=["a file of 4 GB", "words"])
+def test_the_largest_tables_are_solved_within_what_is_promised(cell, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = scale.check(pd.DataFrame([{**cell, **scale.measure(**cell)}]))
+    assert outcome.passed, outcome.text

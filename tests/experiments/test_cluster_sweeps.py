@@ -11,13 +11,13 @@ import pytest
 from distributed import Client, LocalCluster
 from toy import (
     COUNT,
+    Here,
     are_gone,
+    assert_rest_is_measured,
     fail_for_two,
     fail_variously,
-    forget_noted,
     interrupted,
     logged,
-    noted,
     one_error,
     run,
     without_seconds,
@@ -43,18 +43,23 @@ def test_a_cluster_completes_what_a_local_run_began_and_the_table_is_the_same(th
     assert run(measure=interrupted(lambda k: k == 4)) == INTERRUPTED
     done = len(logged())
     assert 0 < done < COUNT
-    forget_noted()
-    assert run("--scheduler", threads) == 0
-    assert sum(noted().values()) == COUNT - done
-    assert without_seconds() == expected
+    assert_rest_is_measured(expected, done, "--scheduler", threads)
     assert not runner.PROCESSES
 
 
-def test_an_error_of_a_cell_keeps_its_traceback(threads, here):
+@pytest.mark.parametrize("on_cluster", [False, True])
+def test_an_error_names_its_cell_and_the_place_in_the_other_process_and_the_rest_is_measured_later(
+    threads, expected, monkeypatch, on_cluster
+):
+    if on_cluster:
+        monkeypatch.setattr(runner, "Worker", Here)
+    arguments = ["--scheduler", threads] if on_cluster else ["--jobs", 1]
     with pytest.raises(OSError, match="no such data") as caught:
-        run("--scheduler", threads, measure=fail_for_two)
+        run(*arguments, measure=fail_for_two)
     assert "in the cell {'k': 2" in caught.value.__notes__[0]
     assert "in fail_for_two" in caught.value.__notes__[0]
+    monkeypatch.setattr(runner, "Worker", Here)
+    assert_rest_is_measured(expected, len(logged()))
 
 
 def test_a_worker_of_another_version_says_so_at_its_first_cell():
@@ -141,8 +146,4 @@ def test_control_c_ends_the_processes_of_a_cluster_and_keeps_the_rows(expected, 
     assert are_gone({int(line.split()[1]) for line in Path("noted").read_text().splitlines()}, 60.0)
     *_, last = Path("err").read_text().splitlines()
     assert last == "stopped: the rows so far are kept in build; the same command completes them"
-    done = len(logged())
-    forget_noted()
-    assert run("--scheduler", processes) == 0
-    assert sum(noted().values()) == COUNT - done
-    assert without_seconds() == expected
+    assert_rest_is_measured(expected, len(logged()), "--scheduler", processes)

@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from experiments.harness import boundary, intervals, style
-from experiments.harness.command import load
+from experiments.harness import style
+from experiments.harness.command import find_experiments, load
 from experiments.harness.findings import format_found
 from experiments.harness.reproduction import FIGURES
 from experiments.harness.tables import read_table
@@ -18,6 +18,7 @@ EXPERIMENTS = (
     "affine_law", "convergence", "groups", "noise", "optimal", "phase_transition", "rivals", "robustness", "runtime",
     "scale", "sparse_regime", "stress", "structure", "theory", "unbalanced", "validate", "wide_law",
 )  # fmt: skip
+CHECKED = [name for name in find_experiments() if load(name).check is not None]
 SMALLER = {  # cheaper settings of the smoke grids
     "few_labels": {},
     "groups": {"GROUPS": 6, "WEIGHTS": (0.4, 0.1)},
@@ -44,12 +45,10 @@ def test_a_grid_has_no_cell_twice(name, grid):
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] if name != "wide_law" else []) for name in SMALLER],
 )
-def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, monkeypatch):
+def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, monkeypatch, few_draws):
     experiment = load(name)
     for setting, value in SMALLER[name].items():
         monkeypatch.setattr(sys.modules[experiment.measure.__module__], setting, value)
-    for module in (boundary, intervals):
-        monkeypatch.setattr(module, "DRAWS", 20)  # bootstrap samples: the width of intervals is not tested
     table = pd.DataFrame([{**cell, **experiment.measure(**cell)} for cell in experiment.cells("smoke")])
     experiment.draw(table, tmp_path / "figure")
     plt.close("all")
@@ -58,6 +57,13 @@ def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, mon
     texts = [format_found(one) for one in found]
     assert all(re.search(r"\d", text) and "nan" not in text for text in texts)
     assert experiment.check is None or experiment.check(table).passed
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_the_committed_table_passes_the_check_of_its_experiment(name):
+    experiment = load(name)
+    outcome = experiment.check(read_table(FIGURES / f"{experiment.name}.csv"))
+    assert outcome.passed, outcome.text
 
 
 DRAWN = ("multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")

@@ -20,10 +20,9 @@ import pytest
 from toy import (
     COUNT,
     TEXTS,
-    Here,
     are_gone,
+    assert_rest_is_measured,
     cells,
-    fail_for_two,
     forget_noted,
     interrupted,
     logged,
@@ -60,16 +59,6 @@ def status_of(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def has_ended(child):
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def children_of(process):
-    """Return the processes started by a process, from any of its threads."""
-    lists = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
-    return [int(number) for text in lists for number in text.split()]
-
-
 # Killed
 
 
@@ -85,7 +74,7 @@ def test_fifty_kills_of_runs_with_processes_of_their_own_lose_nothing(expected, 
             time.sleep(random.uniform(0.0, 3.0))
         else:
             rows = min(len(logged()) + random.randint(1, COUNT // 2), COUNT - 1)
-            while len(logged()) < rows and not has_ended(child):
+            while len(logged()) < rows and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 time.sleep(0.001)
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -93,10 +82,10 @@ def test_fifty_kills_of_runs_with_processes_of_their_own_lose_nothing(expected, 
             before = {}
             forget_noted()
         else:
-            offspring = children_of(child)
+            lists = [path.read_text() for path in Path(f"/proc/{child}/task").glob("*/children")]  # of any thread
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            assert are_gone(offspring), "no process outlives the run"
+            assert are_gone([int(number) for text in lists for number in text.split()]), "no process outlives the run"
             kills += 1
         assert without_seconds() == expected, "the table that was there stays until the new one is whole"
         counts, there = noted(), logged()
@@ -136,30 +125,6 @@ def test_a_death_is_a_row_unless_it_came_from_outside_and_does_not_repeat(monkey
     monkeypatch.setattr(runner, "PROCESSES", {})
     assert measure_cell(Task(measure), {}) == ({"reason": reason} if reason else {"value": 1})
     assert len(seen) == calls
-
-
-def test_an_error_in_a_process_names_its_cell_and_the_rest_is_measured_later(expected, monkeypatch):
-    with pytest.raises(OSError, match="no such data") as caught:
-        run("--jobs", 1, measure=fail_for_two)
-    assert "in the cell {'k': 2" in caught.value.__notes__[0]
-    assert "in fail_for_two" in caught.value.__notes__[0], "where in the other process"
-    done = len(logged())
-    forget_noted()
-    monkeypatch.setattr(runner, "Worker", Here)
-    assert run() == 0
-    assert sum(noted().values()) == COUNT - done
-    assert without_seconds() == expected
-
-
-def test_control_c_keeps_the_rows_and_the_table(expected, here):
-    before = Path("figures/toy.csv").read_bytes()
-    assert run(measure=interrupted(lambda k: k == 7)) == INTERRUPTED
-    assert Path("figures/toy.csv").read_bytes() == before
-    done = len(logged())
-    forget_noted()
-    assert run() == 0
-    assert sum(noted().values()) == COUNT - done < COUNT
-    assert without_seconds() == expected
 
 
 # No room, no rights
@@ -242,7 +207,9 @@ def test_a_folder_without_rights_is_a_sentence_before_anything_is_measured(here,
 @pytest.fixture
 def log_of_six(expected, here):
     """The lines of the log of a run that ended after six rows; the third contains UTF-8 text."""
+    before = Path("figures/toy.csv").read_bytes()
     assert run("--jobs", 1, measure=interrupted(lambda k: len(noted()) == 6)) == INTERRUPTED
+    assert Path("figures/toy.csv").read_bytes() == before
     (path,) = Path("build").glob("*.log")
     lines = path.read_bytes().lstrip().splitlines(keepends=True)
     assert len(lines) == 6
@@ -251,6 +218,7 @@ def log_of_six(expected, here):
 
 
 DAMAGES = {  # a log with this damage, and the rows of the six that remain readable
+    "none": (lambda whole, line: whole, 6),
     "torn last line": (lambda whole, line: whole[:-20], 5),
     "torn character": (lambda whole, line: whole + b'["{\\"k\\": 1}", {"said": "' + "κ".encode()[:1], 6),
     "zeros inside": (lambda whole, line: whole.replace(line, bytes(len(line) - 1) + b"\n"), 5),
@@ -261,14 +229,11 @@ DAMAGES = {  # a log with this damage, and the rows of the six that remain reada
 
 
 @pytest.mark.parametrize("which", DAMAGES)
-def test_of_a_damaged_log_all_is_kept_that_can_be_read(log_of_six, expected, which):
+def test_an_interrupted_run_goes_on_and_of_a_damaged_log_all_is_kept_that_can_be_read(log_of_six, expected, which):
     path, lines = log_of_six
     damage, left = DAMAGES[which]
     path.write_bytes(damage(b"".join(lines), lines[2]))
-    forget_noted()
-    assert run() == 0
-    assert sum(noted().values()) == COUNT - left
-    assert without_seconds() == expected
+    assert_rest_is_measured(expected, left)
 
 
 def test_a_log_that_is_cut_loses_one_line_at_most(log_of_six):
@@ -289,13 +254,11 @@ def test_a_changed_grid_gives_the_table_of_a_run_on_it(log_of_six):
     assert without_seconds("resumed/toy.csv") == without_seconds("fresh/toy.csv")
 
 
-def test_other_settings_neither_use_nor_lose_the_rows(log_of_six):
+def test_other_settings_neither_use_nor_lose_the_rows(log_of_six, expected):
     forget_noted()
     assert run("--out", "other", settings={"tol": 2}) == 0
     assert sum(noted().values()) == COUNT
-    forget_noted()
-    assert run() == 0
-    assert sum(noted().values()) == COUNT - 6
+    assert_rest_is_measured(expected, 6)
 
 
 # A part never takes the place of the whole

@@ -15,21 +15,17 @@ LITERAL = "1-sparse, 1/sqrt(n)"
 pytestmark = pytest.mark.usefixtures("few_draws")
 
 
-def cell(panel: str, n: int, d: int, replication: int = 0) -> dict:
-    return {"panel": panel, "n": n, "d": d, "replication": replication}
-
-
 @pytest.mark.parametrize(("n", "rank_one"), [(12, 0), (60, 1)])
 def test_the_affine_solution_is_rank_one_above_the_statistical_dimension_only(n, rank_one):
-    row = phase_cells.measure(**cell("affine", n, 10))  # d + d(d-1)/4 = 32.5
+    row = phase_cells.measure("affine", n, 10, 0)  # d + d(d-1)/4 = 32.5
     assert row["rank_one"] == rank_one
     assert row["gap"] <= phase_cells.AFFINE_TOL
 
 
 @pytest.mark.parametrize("n", [8, 12, 24, 40])
 def test_uniqueness_by_the_linear_program_is_the_rank_that_an_interior_point_finds(n):
-    fast = phase_cells.measure(**cell(LITERAL, n, 24))
-    oracle = phase_cells.measure_reference(**cell(LITERAL, n, 24))
+    fast = phase_cells.measure(LITERAL, n, 24, 0)
+    oracle = phase_cells.measure_reference(LITERAL, n, 24, 0)
     assert fast["rank_one"] == oracle["rank_one"]
 
 
@@ -40,17 +36,17 @@ def test_the_solver_does_not_decide_a_1_sparse_cell():
     assert not is_only_solution(X)
     first, generic = (dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-4, working_set=w) for w in (True, False))
     assert first.value == pytest.approx(generic.value, abs=2e-4)
-    assert phase_cells.measure(**cell(LITERAL, 8, 44))["rank_one"] == 0
+    assert phase_cells.measure(LITERAL, 8, 44, 0)["rank_one"] == 0
 
 
 def test_the_reference_has_a_second_solver_where_the_first_fails():
-    row = phase_cells.measure_reference(**cell("1-sparse, 1/n", 14, 40))
+    row = phase_cells.measure_reference("1-sparse, 1/n", 14, 40, 0)
     assert row["gap"] < 1e-3 * row["value"]
 
 
 @pytest.mark.parametrize(("panel", "lam"), [(LITERAL, 1 / 8), ("1-sparse, 1/n", 1 / 64)])
 def test_the_weight_is_that_of_the_reading_and_the_value_that_of_the_planted_solution(panel, lam):
-    row = phase_cells.measure(**cell(panel, 64, 4))
+    row = phase_cells.measure(panel, 64, 4, 0)
     assert row["lam"] == pytest.approx(lam)
     X, y, v = phase_cells.data_of(panel, 64, 4, 0)
     np.testing.assert_allclose(np.mean(X**2, axis=0), 1.0)

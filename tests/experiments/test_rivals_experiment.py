@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from diffrac_cvx.datasets import make_planted
+from diffrac_cvx.metrics import clustering_error
 from experiments.harness.sweep import cross
 from experiments.rivals import cells as rival_cells
 from experiments.rivals import findings as rival_findings
+from experiments.rivals.lattice import lattice
 from experiments.robustness import noise as noise_experiment
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -74,6 +77,36 @@ def test_the_boundaries_and_exponents_of_a_made_table_are_those_it_was_made_with
     assert shown.loc["k-means", "n at d = 24"] == shown.loc["spectral", "n for an error of 0"] == "above 1148"
     assert shown.loc["relaxation", "n for an error of 0"] == shown.loc["relaxation", "n at d = 24"]
     assert re.fullmatch(r"4\d\d \(\d+ to \d+\)", shown.loc["spectral", "n at d = 24"])
+
+
+# Lattice reduction: exact labels of noiseless data
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 12, 16])
+def test_two_points_more_than_dimensions_are_enough_for_the_lattice(d):
+    X, y, _ = make_planted(d + 2 + d % 2, d, d, rng=1)
+    found = lattice(X)
+    assert clustering_error(y, found) == 0.0
+    assert found[0] == 1.0
+
+
+def test_the_lattice_finds_unbalanced_clusters():
+    rng = np.random.default_rng(1)
+    y = rng.permuted(np.repeat([1.0, -1.0], [13, 1]))
+    X = np.column_stack([y, rng.standard_normal((14, 8))]) @ rng.standard_normal((9, 9))
+    assert clustering_error(y, lattice(X)) == 0.0
+
+
+@pytest.mark.parametrize("n", [8, 30])
+def test_a_noise_of_a_millionth_defeats_the_lattice_at_full_accuracy_only(n):
+    X, y, _ = make_planted(n, 4, 4, noise=1e-6, rng=2)
+    assert lattice(X) is None
+    assert clustering_error(y, lattice(X, bits=15)) == 0.0
+
+
+def test_labels_that_fit_some_points_only_are_not_returned():
+    for seed in range(6):  # at 7 bits some labels fit the few points of the lattice
+        assert lattice(np.random.default_rng(seed).standard_normal((60, 3)), bits=7) is None
 
 
 # Noise

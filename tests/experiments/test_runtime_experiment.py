@@ -93,15 +93,8 @@ def test_the_fitted_exponent_is_that_of_a_power_law_and_its_interval_holds_it():
 
 
 def test_only_instances_that_both_finish_are_paired_and_the_quicker_of_a_group_counts():
-    row = {"lam": 0.0, "panel": "n", "n": 10, "d": 2, "replication": 0}
-    table = pd.DataFrame(
-        [
-            {**row, "method": "a", "seconds": 4.0},
-            {**row, "method": "b", "seconds": 2.0},
-            {**row, "method": "c", "seconds": 1.0},
-            {**row, "method": "a", "seconds": 9.0, "replication": 1},
-        ]
-    )
+    instances = {"lam": 0.0, "panel": "n", "n": 10, "d": 2, "replication": [0, 0, 0, 1]}
+    table = pd.DataFrame({**instances, "method": ["a", "b", "c", "a"], "seconds": [4.0, 2.0, 1.0, 9.0]})
     assert [side.tolist() for side in findings.paired(table, ["a", "b"], ["c"], "seconds")] == [[2.0], [1.0]]
 
 

@@ -61,13 +61,6 @@ def test_the_search_finds_the_first_rung_from_its_threshold_on(threshold, guess)
 # The growth.
 
 
-def searches(n_of) -> pd.DataFrame:
-    """Return eight searches at each d that end at about n_of(d)."""
-    d = np.repeat([16.0, 24.0, 32.0, 48.0, 64.0, 96.0], 8)
-    points = n_of(d) * np.exp(0.005 * np.random.default_rng(0).standard_normal(48))
-    return pd.DataFrame({"d": d, "points": points, "outside": 0})
-
-
 def test_the_boundary_of_searches_is_their_median_and_a_bound_where_most_are_outside():
     table = pd.DataFrame({"d": 10, "replication": range(5), "points": [4, 6, 8, 90, 90], "outside": [0, 0, 0, 1, 1]})
     found = models.boundary_of(table)
@@ -77,6 +70,8 @@ def test_the_boundary_of_searches_is_their_median_and_a_bound_where_most_are_out
 
 
 def test_the_growth_in_l_is_that_of_the_table():
-    found = {l: models.boundary_of(searches(lambda d, l=l: d * l**1.5)) for l in (2, 4, 8, 16)}
+    table = pd.DataFrame({"d": np.repeat([16.0, 24.0, 32.0, 48.0, 64.0, 96.0], 8), "outside": 0})
+    about = table["d"] * np.exp(0.005 * np.random.default_rng(0).standard_normal(48))
+    found = {l: models.boundary_of(table.assign(points=about * l**1.5)) for l in (2, 4, 8, 16)}
     assert models.growth_in_sparsity(found, 32).value == pytest.approx(1.5, abs=0.03)
     assert not np.isfinite(models.growth_in_sparsity(found, 33).value)

@@ -7,20 +7,15 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from experiments.theory import cells, label_recovery, noise_columns, sparse_direction, unique_solution
+from experiments.theory import affine_law, cells, label_recovery, noise_columns, sparse_direction, unique_solution
 
 # Uniqueness, exactly
 
 
-def balanced(n, d, seed=0):
-    return noise_columns.balanced_points(
-        lambda rng, shape: rng.standard_normal(shape), n, d, np.random.default_rng(seed)
-    )
-
-
 @pytest.mark.parametrize(("n", "unique"), [(12, False), (20, False), (50, True), (100, True)])
 def test_uniqueness_agrees_with_the_rank_that_an_interior_point_finds(n, unique):
-    B = balanced(n, 8)  # the statistical dimension is 22
+    """The statistical dimension is 22."""
+    B = noise_columns.balanced_points(np.random.Generator.standard_normal, n, 8, np.random.default_rng(0))
     assert unique_solution.is_unique(B, 1) is unique
     B[:, 1:] -= B[:, 1:].mean(axis=0)
     ratio = dc.metrics.eigenvalue_ratio(dc.solve(dc.v_space(B), "CLARABEL").F)
@@ -222,3 +217,39 @@ def test_an_alternation_ends_where_no_single_step_lowers_its_objective():
     slope = 2 * X.T @ (scores - Y) / 40
     assert np.all(np.abs(slope) <= 0.1 + 1e-6)
     np.testing.assert_allclose(slope[V != 0], -0.1 * np.sign(V[V != 0]), atol=1e-6)
+
+
+# Without a penalty: the first-order method compared with an interior point
+
+
+@pytest.mark.parametrize("law", affine_law.LAWS)
+@pytest.mark.parametrize("d", [4, 7])
+def test_both_sides_of_the_threshold_are_those_of_an_interior_point(law, d, monkeypatch):
+    monkeypatch.setattr("experiments.theory.unique_solution.UNIQUE", 1e-9)  # it is small near there
+    for replication in range(2):
+        y, Z = affine_law.stream_of(law, d, replication)
+        least = unique_solution.points_for_uniqueness(np.column_stack([y, Z]), 1)
+        row = affine_law.measure(law, d, replication)
+        assert (row["other"], row["only"]) == (least - 1, least)
+
+
+def test_what_the_iterations_do_not_decide_stays_open(monkeypatch):
+    monkeypatch.setattr("experiments.theory.affine_law.MOST", 1)
+    y, Z = affine_law.stream_of("gaussian", 12, 0)
+    n = int(unique_solution.statistical_dimension(12.0))
+    assert affine_law.is_only_solution(y[:n], Z[:n]) is None
+    row = affine_law.measure("gaussian", 12, 0)
+    assert row["only"] - row["other"] > 1
+
+
+def test_the_nearest_matrix_of_trace_one_is_where_no_such_matrix_is_nearer():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((5, 5))
+    A = A + A.T
+    nearest = affine_law.nearest_of_trace_one(A)
+    assert np.trace(nearest) == pytest.approx(1.0)
+    assert np.linalg.eigvalsh(nearest)[0] > -1e-12
+    for _ in range(50):
+        B = rng.standard_normal((5, 5))
+        other = B @ B.T / np.trace(B @ B.T)
+        assert np.sum((A - nearest) * (other - nearest)) <= 1e-9

@@ -1,6 +1,5 @@
 """A toy experiment for the tests of sweeps: its cells, its measurement, and the traces of a run."""
 
-import csv
 import os
 import signal
 import time
@@ -8,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
 from experiments.harness import command
@@ -100,11 +100,9 @@ class Here:
 
 
 def without_seconds(path="figures/toy.csv"):
-    """The rows of a table, as text."""
-    with Path(path).open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    place = rows[0].index("seconds")
-    return [row[:place] + row[place + 1 :] for row in rows]
+    """The header and the rows of a table, as text."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False).drop(columns="seconds")
+    return [list(table), *table.to_numpy().tolist()]
 
 
 def logged():
@@ -121,6 +119,14 @@ def noted():
 
 def forget_noted():
     Path("noted").write_text("")
+
+
+def assert_rest_is_measured(expected, left, *arguments):
+    """Check that a run measures exactly the cells that are not in the log, and that its table is the expected one."""
+    forget_noted()
+    assert run(*arguments) == 0
+    assert sum(noted().values()) == COUNT - left
+    assert without_seconds() == expected
 
 
 def one_error(text):

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
-from oracles import best_fit
+from oracles import best_pair_penalty_fit
 from rules import AGREES, NOT_TESTED, PARTLY
 
 import diffrac_cvx as dc
@@ -70,7 +70,9 @@ def test_kappa_is_that_of_a_column_exactly_where_all_correlations_are_small(seed
 @pytest.mark.parametrize("seed", range(2))
 def test_the_cost_of_labels_is_that_of_eq_9_at_its_best_direction(seed):
     X, y = small_table(seed, d=6)
-    cost = best_fit(X, y, a=0.3**0.5, c=0.1**0.5)
+    cost = best_pair_penalty_fit(X, y, ridge=np.full(6, 0.3), groups=[[j] for j in range(6)], weights=np.full(6, 0.1))[
+        0
+    ]
     assert law.odds(cost) == pytest.approx(law.label_cost(X, y, 0.1), rel=1e-5)
 
 

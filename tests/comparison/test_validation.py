@@ -119,6 +119,7 @@ BROKEN = {
     "an asymmetric V": (of_v(lambda V: with_entry(V, 0, -1, V[0, -1] + V[0, 0])), "V is not symmetric"),
     "a V with a NaN": (of_v(lambda V: with_entry(V, 0, 0, np.nan)), "entries that are NaN or infinite"),
     "a V of the wrong shape": (of_v(lambda V: V[:-1]), "an array of shape"),
+    "an F with a NaN": (of_f(lambda F: with_entry(F, 0, 0, np.nan)), "F has 1 entries that are NaN or infinite"),
     "a changed X": (scaling_in_place, "the solver modifies X"),
     "an F with rows of other norms": (of_f(lambda F: 1.1 * F), "F has rows of norm"),
     "Y instead of F": (of_f(lambda F: F @ F.T), "It seems to be Y"),

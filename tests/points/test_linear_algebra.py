@@ -28,6 +28,12 @@ def test_the_factor_of_a_symmetric_matrix_is_that_of_its_positive_part_largest_f
     np.testing.assert_array_equal(linalg.psd_factor(-np.eye(3)), np.zeros((3, 1)))
 
 
+def test_a_large_product_is_formed_in_blocks_of_rows(monkeypatch):
+    monkeypatch.setattr(linalg, "FLOPS_PER_SECOND", 1.0)
+    A, B = RNG.standard_normal((50, 3)), RNG.standard_normal((3, 2))
+    np.testing.assert_allclose(linalg.times(A, B), A @ B, rtol=1e-14)
+
+
 @pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
 @pytest.mark.parametrize(("shape", "rank"), [((7, 3), 3), ((2, 4), 2), ((9, 4), 2), ((5, 3), 0)])
 def test_whitened_columns_are_orthonormal_and_as_many_as_the_rank(shape, rank, scale):

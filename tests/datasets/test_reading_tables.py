@@ -37,6 +37,12 @@ def said(table, words):
     return any(words in note for note in table.notes)
 
 
+def test_a_line_of_more_characters_than_the_csv_module_reads_is_read():
+    numbers = np.arange(20_000) + 0.5
+    text = ",".join(f"g{j}" for j in range(20_000)) + "\n" + "\n".join(",".join(map(str, numbers * k)) for k in (1, 2))
+    np.testing.assert_array_equal(read_table(text.encode(), name="t.csv").X, [numbers, 2.0 * numbers])
+
+
 def test_features_labels_and_names_come_apart():
     table = read(TEXT, "species")
     np.testing.assert_array_equal(table.X, [[1.5, 20], [1.7, 25], [9.1, 80]])

@@ -113,6 +113,16 @@ def test_the_labels_cost_no_more_than_the_rounding_and_no_alternation_lowers_the
         np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
+def test_labels_cost_no_more_than_those_of_two_means_along_their_direction():
+    X = np.random.default_rng(27).standard_normal((30, 6))  # where those cost less
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    model, ridge = dc.DiffracClustering().fit(X), dc.Penalty(ridge=0.3)
+    rounded = dc.certify_labels(Z, dc.rounding.kmeans_centered(model.result_.F), 0.0, penalty=ridge)
+    along = dc.certify_labels(Z, dc.rounding.kmeans_1d(Z @ rounded.v), 0.0, penalty=ridge)
+    assert model.lower_bound_ + model.label_gap_ <= along.objective + 1e-9
+    assert along.objective < rounded.objective
+
+
 def test_labels_do_not_collapse_where_one_cluster_costs_less():
     X = np.random.default_rng(0).standard_normal((60, 3))
     for nu in (0.3, 0.1):

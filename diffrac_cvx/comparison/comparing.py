@@ -160,7 +160,8 @@ def compare(
         Seed of the baselines and of the random hyperplanes, at least 0.
     callback : callable, optional
         Called as ``callback(method, None)`` before each method and ``callback(method, Progress)`` by the fast solvers;
-        a true value stops the method and skips all remaining ones.  With a callback, Ctrl-C does the same.
+        a true value stops the method and skips all remaining ones.  With a callback, Ctrl-C does the
+        same, and the finished results are returned.
     time_limit : float, optional
         Time limit for all methods together, in seconds; each method gets an equal share of the remaining time.
     constraints : Constraints, optional

@@ -102,9 +102,9 @@ class SavedModel:
             X = X[list(self.names)]
         table = table_array(X) if hasattr(X, "toarray") else as_table(X).astype(np.float64, copy=False)
         require_finite(table, "X")
-        n, d = table.shape[1], self.coef.shape[-1]
-        if n != d:
-            raise DataError(f"X has {n} features, but the model has {d}; pass the features of the model")
+        given, expected = table.shape[1], self.coef.shape[-1]
+        if given != expected:
+            raise DataError(f"X has {given} features, but the model has {expected}; pass the features of the model")
         return np.asarray(table @ np.transpose(self.coef) + self.intercept)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -261,8 +261,22 @@ def texts_of(content: Mapping[str, Any], name: str) -> tuple[str, ...]:
 def read_table_for(model: SavedModel, source: str | Path, *, missing: str | None = None, **reading: Any) -> Table:
     """Read the features of a saved model from a new table, with at least one row.
 
-    ``missing`` also applies to unknown categories, "mean" replaces by the training mean; None, here and in ``reading``,
-    the options of `read_table` for a file, means as for the training table.
+    Parameters
+    ----------
+    model : SavedModel
+        Model with feature names.
+    source : str or Path
+        File, as for `read_table`.
+    missing : {"error", "drop", "mean"}, optional
+        Treatment of missing values and unknown categories: raise an error, drop the rows, or use the training mean of
+        the feature; by default as for the training table.
+    **reading
+        The parameters of `read_table` for reading a file; None means as for the training table.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If the file cannot be read, or if a column is missing or of another type than in the training table.
     """
     if model.names is None:
         raise DataError(

@@ -78,7 +78,7 @@ def psd_factor(M: Array, rtol: float = 0.0) -> Array:
         if U is not None:
             return U
         if is_late(10.0 * float(len(M)) ** 3):
-            values, vectors = lanczos(M.dot, len(M), 60, "LA", ROUGH_RTOL)  # there is no time for more
+            values, vectors = lanczos(M.dot, len(M), 60, "LA", ROUGH_RTOL)  # a full decomposition would take too long
             return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1])
     values, vectors = eigh(M)
     keep = values > max(rtol * values[-1], 0.0)

@@ -33,6 +33,8 @@ SUFFICIENT_GAP = 0.0125  # relative gap of a given point, at which its working s
 MAX_PAIRS_PER_COORDINATE = 60  # violated pairs: with more the bound fails anyway
 MAX_DIRECTIONS = 12  # of a correction, and returned if the bound fails
 MIN_DIRECTION_WEIGHT = 0.02  # of a coordinate in violated directions, relative to the largest; others do not enter
+MAX_SUM_DIRECTIONS = 40  # of the negative part of G that sums of points cause
+SUM_SHARE = 0.85  # of that part, to which a first correction is equal
 LIFT = 0.1  # eigenvalue to which a correction raises negative directions, relative to the mean of t (a^2 + c^2)
 
 
@@ -119,9 +121,13 @@ def expand_working_set(
 
 
 def bound_at_equal_weights(problem: DirectionProblem) -> float:
-    """Return the lower bound of a problem without an l1 term at u = 1: above 0 with a ridge on all columns."""
-    u = np.where(problem.zero_rows, 0.0, 1.0)
-    return bound_at(min_ratio(problem, u, problem.X.weighted_gram(u), None), problem.mean_inverse(np.ones(len(u))))
+    """Return the lower bound of a problem without an l1 term at equal weights: above 0 with a ridge on all columns.
+
+    A row of R that sums m points has u = 1/m, so that M <= A.
+    """
+    counts = np.broadcast_to(problem.X.row_counts, len(problem.X))
+    u = np.where(problem.zero_rows, 0.0, 1.0 / counts)
+    return bound_at(min_ratio(problem, u, problem.X.weighted_gram(u), None), problem.mean_inverse(1.0 / counts))
 
 
 def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdict:
@@ -143,7 +149,7 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
     nonpositive = np.flatnonzero(~(diagonal > 0.0)) if splits else np.zeros(0, dtype=np.intp)  # NaN too
     if len(nonpositive) > MAX_DIRECTIONS:
         return failed_check(remainder, nonpositive[np.argsort(diagonal[nonpositive], kind="stable")])
-    corrected = remainder.with_correction(negative_part_of_rows(remainder)) if splits else remainder
+    corrected = remainder.with_correction(correction_for_sums(remainder)) if splits else remainder
     pairs, least, values, violated = None, -np.inf, np.zeros(0), np.zeros((m, 0))
     while True:
         if splits:
@@ -179,22 +185,24 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
     return failed_check(remainder, heavy, violated[:, :MAX_DIRECTIONS])
 
 
-def negative_part_of_rows(remainder: Remainder) -> Array:
-    """Return Z with ZZ' half of the largest negative part of the weighted Gram matrix of the rows, if A has its own.
+def correction_for_sums(remainder: Remainder) -> Array:
+    """Return Z with ZZ' most of the negative part of G, with as many columns as sums of points leave out.
 
-    It is large compared with the box if many points have a common sign: they are one row of M and many of A.
+    A sum of m points is one row of M and m of A, so that G is negative in m - 1 directions, and large there compared
+    with the box.
     """
-    rows, weights = remainder.problem.rows.array(), remainder.gram_weights
-    m = rows.shape[1]
-    if remainder.problem.Y is remainder.problem.X:
+    problem = remainder.problem.problem
+    m, n_directions = len(remainder.problem.c), min(len(problem.Y) - len(problem.X), MAX_SUM_DIRECTIONS)
+    if n_directions == 0:
         return np.zeros((m, 0))
     if m <= MAX_DENSE_SIZE:
-        values, vectors = eigh(symmetric(times(rows.T * weights, rows)))
+        values, vectors = eigh(symmetric(remainder.gram(slice(None), slice(None))))
+        values, vectors = values[:n_directions], vectors[:, :n_directions]
     else:
-        product = lambda x: rows.T @ (weights * (rows @ x))  # noqa: E731
-        values, vectors = lanczos(product, m, MAX_DIRECTIONS, "SA", EIGENVALUE_ERROR)
-    negative = values < 0.1 * values.min(initial=0.0)
-    return np.asarray(vectors[:, negative] * np.sqrt(-values[negative] / 2.0))
+        rows, weights, K = remainder.problem.rows.array(), remainder.gram_weights, remainder.K
+        product = lambda x: rows.T @ (weights * (rows @ x)) + K.T @ (K @ x)  # noqa: E731
+        values, vectors = lanczos(product, m, n_directions, "SA", EIGENVALUE_ERROR)
+    return np.asarray(vectors * np.sqrt(SUM_SHARE * np.maximum(-values, 0.0)))
 
 
 def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array | None = None) -> Verdict:

@@ -5,10 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from instances import proof_instance
+from posed import centered_points, direction_problem, linked_points
 from rationals import exact_S, is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening, working_set
+from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.proof import eliminate
 from diffrac_cvx.certificates.working_set import check_kkt
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.solvers.factored import solver
@@ -69,3 +72,36 @@ def test_known_labels_cost_hardly_more_work_than_none(monkeypatch):
         assert found.status is dc.Status.OPTIMAL
         operations.append(work_done() - before)
     assert operations[1] <= 1.5 * operations[0]
+
+
+def correlated_table(n=40, d=400):
+    """Standardised columns, correlated by ten factors, and the labels of ten points."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)) + rng.standard_normal((n, 10)) @ rng.standard_normal((10, d)) / 10**0.5
+    labels = np.where(np.arange(n) < 10, rng.choice([-1.0, 1.0], n), np.nan)
+    return (X - X.mean(axis=0)) / X.std(axis=0), labels
+
+
+def test_outside_a_working_set_known_labels_leave_about_as_few_pairs_beyond_their_box_as_none():
+    X, labels = correlated_table()
+    counts, others = [], np.arange(350)
+    for known in (None, dc.Constraints(labels=labels)):
+        problem = direction_problem(linked_points(X, known), 1.0, dc.Penalty(ridge=0.3, lam=0.05))
+        u = 1.0 / np.broadcast_to(problem.X.row_counts, len(problem.X))
+        remainder = eliminate(block_problem(problem, np.arange(50)), u, 1.0)
+        nearest = len(screening.screen_pairs(remainder, others).violated().j)
+        corrected = remainder.with_correction(working_set.correction_for_sums(remainder))
+        counts.append((nearest, len(screening.screen_pairs(corrected, others).violated().j)))
+    assert counts[0][0] == counts[0][1]  # nothing is corrected
+    assert counts[1][1] <= 1.5 * counts[0][0] + 10 < counts[1][0] / 10, counts
+
+
+def test_known_labels_and_weights_do_not_lower_the_bound_at_equal_weights():
+    X, labels = correlated_table(n=20, d=30)
+    weighted = centered_points(X, np.array([0.25] + [0.75 / 19] * 19))
+    free, linked, weighted = (
+        working_set.bound_at_equal_weights(direction_problem(points, 1.0, dc.Penalty(ridge=0.3)))
+        for points in (linked_points(X), linked_points(X, dc.Constraints(labels=labels[:20])), weighted)
+    )
+    assert 0.0 < free <= linked
+    assert weighted > 0.0

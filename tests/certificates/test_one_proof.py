@@ -139,6 +139,29 @@ def test_strong_rows_are_eliminated_with_their_part_of_a_correction(columns):
     assert agreed > 60
 
 
+def test_the_rounding_of_the_products_of_a_large_correction_is_counted():
+    """Diag(-d) + zz' is negative along vectors orthogonal to z, however large z is."""
+    none, rng = scipy.sparse.csr_array((3, 3)), np.random.default_rng(0)
+    for weak in (np.ones(3, dtype=bool), np.array([True, True, False])):
+        for z in rng.uniform(1e8, 2e8, (40, 3, 1)):
+            assert not proof.is_sum_positive(np.where(weak, -1e-3, 1.0), none, z, weak)
+
+
+def test_feature_groups_inside_their_balls_are_not_joined():
+    at = remainder_of(np.diag(np.full(4, 0.5)), F=np.full((1, 4), 1e-3), lam=0.3, groups=[0, 0, 1, 1])
+    assert len(proof.clip_groups(at)[1][0]) == 0
+
+
+def test_where_too_many_rows_are_weak_those_dominant_by_less_are_eliminated(monkeypatch):
+    """A chain of 400 rows, where 50 at most are factorised: all are dominant, but by less than twice."""
+    monkeypatch.setattr(proof, "MAX_FACTORIZED_SIZE", 50)
+    chain = scipy.sparse.diags_array([np.ones(399), np.ones(399)], offsets=[-1, 1]).tocsr()
+    diagonal, none = np.full(400, 2.5), np.zeros((400, 0))
+    assert proof.check_component(diagonal, chain, none, 1) is None
+    diagonal[:60] = 1.9  # weak
+    assert proof.check_component(diagonal, chain, none, 1) is not None
+
+
 def test_the_products_of_a_correction_round_as_those_of_an_elimination():
     it = proof_instance("working set", 3)
     at = eliminate(it.problem, it.u, it.least_t(), it.C)

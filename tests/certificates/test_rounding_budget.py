@@ -82,6 +82,17 @@ def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however
         assert np.all(found >= 1.0 - (1.0 + 5.0 * right_error / (1.0 - right_error)) * 2e-5 - 1e-9)
 
 
+def test_a_group_proves_nothing_without_its_factorisation_or_with_an_infinite_moment(monkeypatch):
+    problem, M = white_problem(centered_normal(20, 2)), 1e-5 * np.stack([np.eye(2), np.diag([1.0, 0.3])])
+    given, eigvalsh = (np.array([1.0, 2.0]), np.full(2, 1e-5)), np.linalg.eigvalsh
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda M: eigvalsh(M) * np.array([[0.5], [1.0]]))
+    found = grouped_bounds(problem, M, *given)
+    assert found[0] == -np.inf
+    assert 0.0 < found[1] < 1.0
+    M[1, 0, 0] = np.inf
+    np.testing.assert_array_equal(grouped_bounds(problem, M, *given), -np.inf)
+
+
 @pytest.mark.parametrize("top", [1.0, 9.0])
 @pytest.mark.parametrize("M", [0.0, 0.25])
 def test_a_group_whose_row_is_off_as_far_as_is_said_has_no_larger_bound_than_its_weighted_gram_then(M, top):

@@ -137,7 +137,7 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
     otherwise nothing is found.
 
     1. Eliminate the working set.  If the diagonal of S is not positive, its coordinates enter.
-    2. Prove that S is positive, with a correction Z of the multiplier, first that of the negative part of the rows.
+    2. Prove that S is positive, with a correction Z of the multiplier, first that of the negative part of G.
     3. If that fails, add to Z the directions in which S is least and prove it again, while the same progress once more
        would make S positive.
     """
@@ -149,7 +149,7 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
     nonpositive = np.flatnonzero(~(diagonal > 0.0)) if splits else np.zeros(0, dtype=np.intp)  # NaN too
     if len(nonpositive) > MAX_DIRECTIONS:
         return failed_check(remainder, nonpositive[np.argsort(diagonal[nonpositive], kind="stable")])
-    corrected = remainder.with_correction(correction_for_sums(remainder)) if splits else remainder
+    corrected = remainder.with_correction(correction_for_sums(remainder))
     pairs, least, values, violated = None, -np.inf, np.zeros(0), np.zeros((m, 0))
     while True:
         if splits:

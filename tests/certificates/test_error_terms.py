@@ -183,6 +183,11 @@ def plain(found):
     return inspect.unwrap(found.fget if isinstance(found, property) else getattr(found, "func", found))
 
 
+@pytest.mark.parametrize("claim", sorted({claim for *_, claim in TERMS if claim.startswith("claim_")}))
+def test_the_claims_that_no_other_test_states_hold(claim):
+    assert holds(claim)
+
+
 @pytest.mark.parametrize(
     ("place", "text", "instead", "claim"), TERMS, ids=[f"{place}: {text}" for place, text, *_ in TERMS]
 )

@@ -118,12 +118,6 @@ def test_hyperplanes_depend_on_the_generator_alone_and_more_of_them_are_never_wo
     assert reached[0] < reached[-1]
 
 
-def test_labels_that_satisfy_no_constraints_are_those_without_constraints_at_a_score_of_zero_too():
-    scores = np.array([0.0, -1.0, 0.5, -0.0, -1e-300])
-    np.testing.assert_array_equal(apply_constraints(scores, None), apply_constraints(scores, Constraints()))
-    np.testing.assert_array_equal(apply_constraints(scores, None), [1.0, -1.0, 1.0, 1.0, -1.0])
-
-
 def test_the_ratio_of_eigenvalues_of_a_factor_read_by_parts_is_that_of_its_array():
     rng = np.random.default_rng(9)
     for rank in (1, 2, 4):

@@ -252,6 +252,9 @@ def test_a_known_optimum_is_in_the_bracket(method, instance):
     found = case.run(data, nu, penalty)
     assert found.lower - ROUNDING <= case.expected(v, nu, penalty) <= found.upper + ROUNDING
     assert found.gap <= case.tol
+    if nu == 0.0:
+        assert found.lower == found.upper == case.expected(v, nu, penalty) or method == "multiclass"
+        np.testing.assert_array_equal(found.F @ found.F.T, np.ones((N, N)))
     if labels is not None:
         assert_same_split(dc.rounding.sign_leading(found.F), labels)
 

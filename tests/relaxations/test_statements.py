@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.solvers.smoothed_dual import prox_inverse, published_dual, softmax_root, softmax_value
 from experiments.harness.findings import STATEMENTS
 
-TESTS, EXPERIMENTS = Path(__file__).parents[1], Path(__file__).parents[2] / "experiments"
+TESTS = Path(__file__).parents[1]
 ROUNDING = 1e-9
 SPARSE = dc.Penalty(c=[0.3, 0.1, 0.2])
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")

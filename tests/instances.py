@@ -42,6 +42,19 @@ def planted(n=60, d=30, noise=0.3, seed=0, **options):
     return dc.datasets.make_planted(n, d, noise=noise, rng=seed, **options).X
 
 
+def with_noise_columns(columns, d, seed):
+    """Centred columns and noise, mixed by an invertible matrix: relaxations without an l1 term are invariant."""
+    rng = np.random.default_rng(seed)
+    columns = np.column_stack([columns, rng.standard_normal((len(columns), d - columns.shape[1]))])
+    return (columns - columns.mean(axis=0)) @ rng.standard_normal((d, d))
+
+
+def result_of(**fields):
+    """A result of three points, some fields of which are given."""
+    given = {"value": 0.5, "lower": 0.2, "upper": 0.5, "factor": np.eye(3, 2), "status": dc.Status.OPTIMAL, "n_iter": 3}
+    return dc.Result(**{**given, "seconds": 0.1, "solver": "a solver", **fields})
+
+
 def coarsen(patch, *modules):
     """Let floating-point numbers have a coarse unit, in which the errors of the bounds are computed."""
     for module in (floating_point, *modules):

@@ -219,20 +219,6 @@ def test_the_program_is_installed_and_knows_its_version():
     assert printed.strip() == dc.__version__
 
 
-def test_a_missing_package_is_one_line_that_says_how_to_get_it(table, command, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    monkeypatch.setitem(sys.modules, "sklearn.base", None)
-    cached = ("diffrac_cvx.estimator", "diffrac_cvx.app.cli.cluster")
-    for name in [name for name in sys.modules if name.startswith(cached)]:
-        monkeypatch.delitem(sys.modules, name)
-    if hasattr(dc, "estimators"):
-        monkeypatch.delattr(dc, "estimators")  # restored after the test
-    status, _, error = command("cluster", table, *SPLIT)
-    assert status == 2
-    assert "pip install 'diffrac-cvx[app]'" in error
-    assert sum(line.startswith("error: ") for line in error.splitlines()) == 1
-
-
 def test_explore_hands_its_options_on(command, monkeypatch):
     seen = []
     ended = subprocess.CompletedProcess([], 0)

@@ -18,7 +18,7 @@ def test_importing_the_package_and_solving_import_nothing_that_is_large_and_ever
         "assert all(hasattr(dc, name) for name in dir(dc)); print(*sys.modules)"
     )
     first, place, solved, then = run_python(code).splitlines()
-    large = {"cvxpy", "scs", "clarabel", "matplotlib", "pandas", "sklearn", "scipy", "numpy"}
+    large = {"cvxpy", "scs", "clarabel", "matplotlib", "pandas", "sklearn", "scipy", "numpy", "requests"}
     assert large.isdisjoint(first.split())
     assert place == "diffrac_cvx.solvers.smoothed_dual"
     assert {"marimo", *large}.difference({"numpy", "scipy"}).isdisjoint(solved.split())

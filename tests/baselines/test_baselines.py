@@ -199,16 +199,12 @@ def test_more_starts_of_cure_find_what_one_start_misses():
 # The spectral method
 
 
-def grid_of(fraction):
-    """All pairs of a two-valued coordinate (given fraction at the larger value) and one of kurtosis 3, then mixed."""
-    signs = np.repeat([1.0, -1.0], [round(20 * fraction), 20 - round(20 * fraction)])
-    u, w = np.meshgrid(signs, [-(3**0.5), 0.0, 0.0, 0.0, 0.0, 3**0.5])
-    return np.column_stack([u.ravel(), w.ravel()]) @ [[1.0, 2.0], [3.0, -1.0]], u.ravel()
-
-
 @pytest.mark.parametrize(("fraction", "found"), [(0.5, True), (0.7, True), (0.75, True), (0.85, False), (0.95, False)])
 def test_the_direction_of_two_clusters_is_found_while_its_kurtosis_is_below_three(fraction, found):
-    X, y = grid_of(fraction)
+    """All pairs of a two-valued coordinate (a fraction at the larger value) and one of kurtosis 3, then mixed."""
+    signs = np.repeat([1.0, -1.0], [round(20 * fraction), 20 - round(20 * fraction)])
+    y, w = map(np.ravel, np.meshgrid(signs, [-(3**0.5), 0.0, 0.0, 0.0, 0.0, 3**0.5]))
+    X = np.column_stack([y, w]) @ [[1.0, 2.0], [3.0, -1.0]]
     assert bool(np.all(spectral_kurtosis(X) == y * y[0])) is found
 
 
@@ -231,13 +227,6 @@ def shifted_columns(n, d, informative, shift, rng=0):
     X = rng.standard_normal((n, d))
     X[:, :informative] += shift * y[:, None]
     return X, y * y[0]
-
-
-def behind_factors(rng):
-    """Twenty informative columns of a thousand, and three common factors with half of the variance."""
-    X, y = shifted_columns(100, 1000, 20, 2.0, rng)
-    rng = np.random.default_rng([rng, 1])
-    return X + rng.standard_normal((100, 3)) @ rng.standard_normal((3, 1000)) / 3**0.5, y
 
 
 @each_selecting
@@ -377,7 +366,10 @@ def test_a_sparse_component_is_found_by_cross_validation_where_the_first_compone
 
 
 def test_two_groups_behind_larger_factors_are_found_by_their_two_values_among_enough_components():
-    X, y = behind_factors(0)
+    """Twenty informative columns of a thousand, and three common factors with half of the variance."""
+    X, y = shifted_columns(100, 1000, 20, 2.0)
+    rng = np.random.default_rng([0, 1])
+    X = X + rng.standard_normal((100, 3)) @ rng.standard_normal((3, 1000)) / 3**0.5
     for criterion in ("kurtosis", "dip", "pursuit"):
         assert clustering_error(y, two_valued_component(X, criterion=criterion, rng=0)) < 0.2
     for components in (1, 3):

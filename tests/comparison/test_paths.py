@@ -6,6 +6,7 @@ from instances import assert_overlap
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths
+from diffrac_cvx.points.linear_algebra import standardize_columns
 
 ROUNDING = 1e-9
 TOL = 1e-5
@@ -17,14 +18,6 @@ CONSTRAINTS = dc.Constraints([(7, 8), (8, 0)], [(8, 9)], labels=[1, 1, -1, -1, *
 @pytest.fixture(scope="module")
 def planted():
     return dc.datasets.make_planted(60, 6, sparsity=2, imbalance=0.2, noise=0.3, rng=4)
-
-
-def one_sparse(n=40, d=5):
-    """Balanced labels as the first of the unit columns: at nu = 1 the optimum is V = e1 e1' / (1 + lambda)^2."""
-    y = np.repeat([1.0, -1.0], n // 2)
-    X = np.column_stack([y, np.random.default_rng(3).standard_normal((n, d - 1))])
-    X -= X.mean(axis=0)
-    return X / X.std(axis=0), y
 
 
 def assert_values_of_cold_solves(path, grid, cold):
@@ -54,7 +47,9 @@ def test_values_along_a_path_of_lambda_are_those_of_cold_solves(planted, given):
 
 
 def test_every_entry_of_a_path_is_that_of_the_known_solution():
-    X, y = one_sparse()
+    """Balanced labels as the first of the unit columns: at nu = 1 the optimum is V = e1 e1' / (1 + lambda)^2."""
+    y = np.repeat([1.0, -1.0], 20)
+    X = standardize_columns(np.column_stack([y, np.random.default_rng(3).standard_normal((40, 4))]))
     lams = np.array([0.05, 0.4, 2.0])
     path = paths.lambda_path(X, lams, y=y, tol=1e-6)
     np.testing.assert_allclose(path.value, lams / (1 + lams), atol=1e-6)

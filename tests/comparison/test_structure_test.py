@@ -24,7 +24,7 @@ from diffrac_cvx.comparison.structure import (
     spread_ties,
     unimodal_density,
 )
-from diffrac_cvx.problem.feature_groups import FeatureGroups
+from diffrac_cvx.problem.feature_groups import FeatureGroups, read_feature_groups
 from diffrac_cvx.rounding.diagnostics import unstable, weak_bound
 
 
@@ -40,14 +40,16 @@ def two_groups(n, d, share=0.5, separation=5.0, seed=0):
 
 
 @pytest.mark.parametrize("shape", [(40, 5), (12, 30)])
-def test_permuted_columns_keep_their_values_and_rotated_points_their_covariance(shape):
+def test_permuted_columns_or_groups_keep_their_values_and_rotated_points_their_covariance(shape):
     X = normal(*shape) @ np.diag(np.linspace(0.1, 3.0, shape[1]))
     X -= X.mean(axis=0)
-    rng, groups = np.random.default_rng(1), FeatureGroups.singles(shape[1])
-    shuffled = permute_columns(X, groups)(rng)
-    np.testing.assert_array_equal(np.sort(shuffled, axis=0), np.sort(X, axis=0))
-    assert not np.array_equal(shuffled, X)
-    rotated = rotate_points(X, groups)(rng)
+    rng, singles = np.random.default_rng(1), FeatureGroups.singles(shape[1])
+    for groups in (singles, read_feature_groups(np.arange(shape[1]) // 3, shape[1])):
+        shuffled = permute_columns(X, groups)(rng)
+        for part in (groups.labels == g for g in range(len(groups.names))):
+            assert sorted(shuffled[:, part].tolist()) == sorted(X[:, part].tolist())
+        assert sorted(shuffled.tolist()) != sorted(X.tolist())
+    rotated = rotate_points(X, singles)(rng)
     np.testing.assert_allclose(rotated.T @ rotated, X.T @ X, atol=1e-10)
     np.testing.assert_allclose(rotated.mean(axis=0), 0.0, atol=1e-12)
     assert np.abs(rotated - X).max() > 0.1

@@ -54,7 +54,8 @@ def test_the_majority_of_linked_points_decides():
     np.testing.assert_array_equal(
         apply_constraints([0.1, 0.1, -1.0, 1, -1], constraints, np.array([0.4, 0.4, 0.05, 0.1, 0.05])), [1, 1, 1, 1, -1]
     )
-    np.testing.assert_array_equal(apply_constraints([1.0, -1.0], None), [1, -1])
+    for none in (None, dc.Constraints()):  # a score of zero is a label, too
+        np.testing.assert_array_equal(apply_constraints([0.0, -1.0, 0.5, -0.0, -1e-300], none), [1, -1, 1, 1, -1])
 
 
 def test_methods_agree_with_constraints_and_their_labels_satisfy_them():

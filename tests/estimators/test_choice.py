@@ -187,15 +187,10 @@ def test_settings_are_compared_on_a_part_of_very_many_points_and_all_are_labeled
 # Numbers of clusters
 
 
-def mixture(K, seed, distance=6.0):
-    rng = np.random.default_rng(seed)
-    y = np.arange(60 * K) % K
-    return rng.standard_normal((60 * K, 5)) + distance * np.eye(5)[y], y
-
-
 @pytest.mark.parametrize("K", [2, 4])
 def test_the_number_of_planted_clusters_is_found_by_the_search_and_by_the_estimator(K):
-    X, y = mixture(K, K)
+    y = np.arange(60 * K) % K
+    X = np.random.default_rng(K).standard_normal((60 * K, 5)) + 6.0 * np.eye(5)[y]
     model = dc.DiffracClusteringCV(n_clusters=range(2, 7), n_resamples=2, random_state=0).fit(X)
     table = model.cv_results_
     assert model.n_clusters_ == K == model.best_params_["n_clusters"]

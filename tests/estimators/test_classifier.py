@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 import diffrac_cvx as dc
 from diffrac_cvx.estimators import classifier
+from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding.many_clusters import classify_jointly, cluster_jointly
 
@@ -26,19 +27,6 @@ def iris():
     return X, y, np.where(np.isin(np.arange(150), shown), y, -1)
 
 
-def standardized(X):
-    return (X - X.mean(axis=0)) / X.std(axis=0)
-
-
-def constraints_of(y, rng, pairs=20, known=5):
-    """Constraints that some labels satisfy."""
-    ends = rng.integers(0, len(y), (pairs, 2))
-    ends = ends[ends[:, 0] != ends[:, 1]]
-    alike = y[ends[:, 0]] == y[ends[:, 1]]
-    shown = np.isin(np.arange(len(y)), rng.permutation(len(y))[:known])
-    return dc.Constraints(ends[alike], ends[~alike], np.where(shown, y, np.nan))
-
-
 def show(y, each, rng):
     """Labels 0 and 1 of so many points of each class, and -1 otherwise."""
     shown = np.concatenate([rng.permutation(np.flatnonzero(y == k))[:each] for k in np.unique(y)])
@@ -55,7 +43,10 @@ def show(y, each, rng):
 def test_labels_satisfy_every_constraint_whatever_the_data_say(parameters, known, weighted):
     rng = np.random.default_rng([known, weighted])
     X, y = rng.standard_normal((40, 3)), rng.choice([-1.0, 1.0], 40)
-    constraints = constraints_of(y, rng, known=known)
+    ends = rng.integers(0, 40, (20, 2))
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    alike, shown = y[ends[:, 0]] == y[ends[:, 1]], np.isin(np.arange(40), rng.permutation(40)[:known])
+    constraints = dc.Constraints(ends[alike], ends[~alike], np.where(shown, y, np.nan))  # which y satisfies
     w = rng.integers(0, 3, 40).astype(float) if weighted else None
     model = dc.DiffracClustering(**parameters).fit(X, sample_weight=w, constraints=constraints)
     chunklets, found = constraints.chunklets_of(40), 2 * model.labels_ - 1
@@ -63,16 +54,6 @@ def test_labels_satisfy_every_constraint_whatever_the_data_say(parameters, known
     np.testing.assert_array_equal(found[constraints.labels != 0], constraints.labels[constraints.labels != 0])
     assert model.lower_bound_ <= model.upper_bound_
     assert model.label_gap_ >= 0.0
-
-
-def test_the_bracket_with_constraints_is_that_of_the_function_and_the_gap_that_of_the_labels(planted):
-    constraints = constraints_of(planted.y, np.random.default_rng(1))
-    model = dc.DiffracClustering(nu=0.8, ridge=0.2).fit(planted.X, constraints=constraints)
-    X = standardized(planted.X)
-    result = dc.low_rank(X, 0.8, ridge=0.2, tol=1e-4, constraints=constraints)
-    assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
-    proof = dc.certify_labels(X, 2.0 * model.labels_ - 1.0, result, nu=0.8, ridge=0.2)
-    assert model.label_gap_ == pytest.approx(proof.gap, abs=1e-7)
 
 
 def test_one_known_label_says_which_cluster_is_one(planted):
@@ -106,15 +87,6 @@ def test_a_point_of_weight_zero_follows_what_it_is_linked_with(planted):
     assert model.labels_[far] == model.labels_[near] == model.predict(planted.X)[near] != model.predict(planted.X)[far]
 
 
-def test_clusters_with_all_labels_known_are_those_of_ridge_regression(planted):
-    y = np.where(np.arange(120) < 100, 1.0, planted.y)
-    model = dc.DiffracClustering().fit(planted.X, constraints=dc.Constraints(labels=y))
-    supervised = RidgeClassifier(alpha=120 * 0.3).fit(standardized(planted.X), y)
-    expected = supervised.decision_function(standardized(planted.X))
-    np.testing.assert_allclose(model.decision_function(planted.X), expected, atol=1e-8)
-    np.testing.assert_array_equal(2 * model.labels_ - 1, y)
-
-
 def test_points_that_belong_together_weigh_as_many_as_they_are():
     rng = np.random.default_rng(0)
     X, times = rng.standard_normal((60, 3)), rng.integers(1, 6, 60)
@@ -144,30 +116,32 @@ def test_few_labels_find_the_planted_ones_and_known_labels_stay(planted, each):
     np.testing.assert_array_equal(again[few >= 0], few[few >= 0])
 
 
-def test_with_all_labels_known_it_is_ridge_regression_and_the_certificate_is_exact(planted):
-    rng = np.random.default_rng(0)
-    y = np.where(rng.random(120) < 0.2, -planted.y, planted.y) > 0.5
-    model = dc.DiffracClassifier(ridge=0.4).fit(planted.X, y)
-    supervised = RidgeClassifier(alpha=120 * 0.4).fit(standardized(planted.X), y)
-    np.testing.assert_allclose(model.scaled_coef_, np.ravel(supervised.coef_), rtol=1e-8)
-    np.testing.assert_allclose(
-        model.decision_function(planted.X), supervised.decision_function(standardized(planted.X)), atol=1e-8
-    )
-    assert model.upper_bound_ - model.lower_bound_ < 1e-9
-    assert model.label_gap_ < 1e-9
-    np.testing.assert_array_equal(model.transduction_, y)
+def test_with_all_labels_known_classes_and_clusters_are_those_of_ridge_regression_and_the_certificate_is_exact(planted):
+    y = np.where(np.random.default_rng(0).random(120) < 0.2, -planted.y, planted.y)
+    y[:60] = 1.0
+    Z = standardize_columns(planted.X)
+    supervised = RidgeClassifier(alpha=120 * 0.4).fit(Z, y)
+    classes = dc.DiffracClassifier(ridge=0.4).fit(planted.X, y > 0)
+    clusters = dc.DiffracClustering(ridge=0.4).fit(planted.X, constraints=dc.Constraints(labels=y))
+    for model in (classes, clusters):
+        np.testing.assert_allclose(model.scaled_coef_, np.ravel(supervised.coef_), rtol=1e-8)
+        np.testing.assert_allclose(model.decision_function(planted.X), supervised.decision_function(Z), atol=1e-8)
+        assert model.upper_bound_ - model.lower_bound_ < 1e-9
+        assert model.label_gap_ < 1e-9
+    np.testing.assert_array_equal(classes.transduction_, y > 0)
+    np.testing.assert_array_equal(clusters.labels_, y > 0)
 
 
 def test_the_bracket_is_that_of_the_relaxation_with_known_labels(planted):
     few = show(planted.y, 5, np.random.default_rng(0))
     model = dc.DiffracClassifier(lam=0.02, ridge=0.2, nu=0.7, labeled_weight=0.0).fit(planted.X, few)
     constraints = dc.Constraints(labels=np.where(few < 0, np.nan, 2.0 * few - 1.0))
-    result = dc.low_rank(standardized(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints)
+    result = dc.low_rank(standardize_columns(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints)
     assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
     w = np.where(few < 0, 0.5 / 110, 0.5 / 10)
     half = model.set_params(labeled_weight=0.5).fit(planted.X, few)
     weighted = dc.low_rank(
-        standardized(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints, sample_weight=w
+        standardize_columns(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, constraints=constraints, sample_weight=w
     )
     assert (half.lower_bound_, half.upper_bound_) == pytest.approx((weighted.lower, weighted.upper), abs=1e-7)
     assert half.labeled_weight_ == 0.5
@@ -199,7 +173,7 @@ def test_the_ridge_is_small_where_the_classes_differ_along_a_direction_of_small_
 def test_the_function_is_weighted_least_squares_on_the_labels_of_the_relaxation(planted):
     few = show(planted.y, 4, np.random.default_rng(0))
     model = dc.DiffracClassifier(ridge=0.3, labeled_weight=0.6).fit(planted.X, few)
-    p, Z = np.where(few < 0, 0.4 / 112, 0.6 / 8), standardized(planted.X)
+    p, Z = np.where(few < 0, 0.4 / 112, 0.6 / 8), standardize_columns(planted.X)
     first = np.flatnonzero(few == 1)[0]
     labels = np.where(model.result_.F @ model.result_.F[first] > 0.0, 1.0, -1.0)
     expected = Ridge(alpha=0.3).fit(Z, labels, sample_weight=p).predict(Z)
@@ -259,16 +233,16 @@ def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris)
     assert 0.0 <= model.label_gap_ <= 1.0
     known = dc.DiffracClassifier().fit(X, y)
     equal = {"weights": PairPenalty(np.zeros(4), a=np.full(4, 0.3**0.5))}
-    scores = classify_jointly(standardized(X), dc.low_rank(standardized(X), ridge=0.3), y, **equal)
-    np.testing.assert_allclose(known.decision_function(X), scores.of(standardized(X)), atol=1e-6)
+    scores = classify_jointly(standardize_columns(X), dc.low_rank(standardize_columns(X), ridge=0.3), y, **equal)
+    np.testing.assert_allclose(known.decision_function(X), scores.of(standardize_columns(X)), atol=1e-6)
     np.testing.assert_array_equal(known.transduction_, y)
     constraints = dc.Constraints(groups=few)
-    result = dc.low_rank(standardized(X), ridge=0.3, tol=1e-4, constraints=constraints)
+    result = dc.low_rank(standardize_columns(X), ridge=0.3, tol=1e-4, constraints=constraints)
     free = model.set_params(labeled_weight=0.0).fit(X, few)
     assert free.lower_bound_ == pytest.approx(result.lower, abs=1e-7)
     half = model.set_params(labeled_weight=0.5).fit(X, few)
     p = np.where(few < 0, 0.5 / 138, 0.5 / 12)
-    Z = standardized(X) - p @ standardized(X)
+    Z = standardize_columns(X) - p @ standardize_columns(X)
     scores = classify_jointly(
         Z, half.result_, few, weights=PairPenalty(np.zeros(4), a=np.full(4, 0.3**0.5)), sample_weight=p
     )

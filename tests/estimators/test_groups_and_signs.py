@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison.structure import permute_columns
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.feature_groups import read_feature_groups
 
@@ -108,13 +107,3 @@ def test_the_choice_of_weights_keeps_groups(table):
     assert set(model.best_params_) == {"lam", "ridge", "nu"}
     for columns in NUMBERS.values():  # each half-sample selects or excludes whole groups
         assert len(set(model.cv_results_["selection_frequencies"][0, columns])) == 1
-
-
-def test_tables_without_structure_keep_the_columns_of_a_group_together(table):
-    X = table[0].to_numpy()
-    groups = read_feature_groups(NUMBERS, 9)
-    drawn = permute_columns(X, groups)(np.random.default_rng(0))
-    for columns in NUMBERS.values():
-        rows = {tuple(row) for row in X[:, columns].tolist()}
-        assert {tuple(row) for row in drawn[:, columns].tolist()} == rows
-    assert {tuple(row) for row in drawn[:, :4].tolist()} != {tuple(row) for row in X[:, :4].tolist()}

@@ -51,12 +51,6 @@ def claims(X, penalty):
     return found
 
 
-def near(scale, d, rng):
-    """Return a table whose second column is the first one plus a small multiple of another."""
-    x, e = rng.standard_normal((2, N))
-    return np.column_stack([x, x + scale * e, rng.standard_normal((N, d - 2))])
-
-
 def false_claims(X, penalty):
     """Return the names of records without exclusions whose lower bound exceeds the objective of the labels."""
     least = min(labels_values(X[:, :2], 1.0, np.zeros(2)))  # with directions in the first two columns only
@@ -74,10 +68,11 @@ WALK = 1e-15 * 1.3 ** np.arange(28)
 )
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_no_bound_is_false_on_either_side_of_the_threshold_unless_its_record_excludes_a_column(setting, d, walk):
-    """In steps of a factor 1.3 over three decades."""
+    """The second column is the first one plus a multiple of another, in steps of a factor 1.3 over three decades."""
     rng, excluded, penalty = np.random.default_rng(0), set(), SETTINGS[setting](d)
     for scale in walk:
-        X = near(scale, d, rng)
+        x, e = rng.standard_normal((2, N))
+        X = np.column_stack([x, x + scale * e, rng.standard_normal((N, d - 2))])
         assert not false_claims(X, penalty), scale
         excluded.add(direction_problem(weighted_points(centered_data(X)), 1.0, penalty).coordinates.n_excluded)
     assert excluded == {0, 1} or d > N  # the values cross the threshold

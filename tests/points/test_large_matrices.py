@@ -56,18 +56,7 @@ def test_no_bound_by_parts_exceeds_the_value_of_any_directions(small_is_large, f
 
 
 MANY_COLUMNS = 600  # more columns than are multiplied at a time
-
-
-def similar_columns(m, pairs, n=60, seed=0):
-    """Return independent columns except for pairs (j, k) in which column k nearly equals column j."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, m))
-    for j, k in pairs:
-        X[:, k] = X[:, j] + 0.1 * rng.standard_normal(n)
-    return as_data(X)
-
-
-SIMILAR_PAIRS = [(3, 5), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599), (5, 7)]
+SIMILAR_PAIRS = [(3, 5), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599), (5, 7)]  # nearly equal columns
 
 
 @pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
@@ -75,7 +64,11 @@ SIMILAR_PAIRS = [(3, 5), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599)
 def test_pairs_are_found_beyond_the_first_block_of_columns(monkeypatch, nu, single):
     assert MANY_COLUMNS > screening.COLUMN_BLOCK
     monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", single)
-    split = block_problem(direction_problem(similar_columns(MANY_COLUMNS, SIMILAR_PAIRS), nu, dc.Penalty(c=0.75)))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, MANY_COLUMNS))
+    for j, k in SIMILAR_PAIRS:
+        X[:, k] = X[:, j] + 0.1 * rng.standard_normal(60)
+    split = block_problem(direction_problem(as_data(X), nu, dc.Penalty(c=0.75)))
     at = eliminate(split, np.full(60, 2.0), 1.0)
     if at is None:  # with an offset t has to be above the weights
         at = eliminate(split, np.where(np.arange(60) < 30, 0.1, 0.3), 2.2)

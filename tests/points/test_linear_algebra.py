@@ -5,7 +5,6 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 
-import diffrac_cvx as dc
 from diffrac_cvx.points import factors
 from diffrac_cvx.points import linear_algebra as linalg
 from diffrac_cvx.points.linear_algebra import standardize_columns
@@ -107,10 +106,3 @@ def test_columns_come_by_decreasing_norm_and_v_stays(most, small, monkeypatch):
         gram = ordered.T @ ordered
         np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-13)
         assert factors.order_columns(DENSE * [1.0, 1.0, 1e-9, 1.0, 1.0], rtol=1e-12).shape == (7, 4)
-
-
-def test_a_matrix_too_large_for_the_memory_is_refused_with_words(monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 100.0)
-    for U in (DENSE, scipy.sparse.csc_array(DENSE)):
-        with pytest.raises(dc.ResourceError, match=r"a dense 7 x 7 matrix .* use the factor G"):
-            factors.outer_product(U)

@@ -25,11 +25,11 @@ def one_group(n):
     return Chunklets(np.zeros(n, dtype=int), np.ones(n), -1)
 
 
-def sqrt_sum_of(x, factor, counts=None, chunklets=None):
-    """Return the lower bound on the sum of sqrt(q_i) of one column."""
+def sums_of(x, factor, counts=None, chunklets=None):
+    """Return the lower bound on the sum of sqrt(q_i) of one column, and the upper one on the sum of q_i."""
     table, n = x[:, None], len(x)
     counts, chunklets = np.ones(n) if counts is None else counts, one_group(n) if chunklets is None else chunklets
-    return chunklet_sum_bounds(table @ factor.features, row_norms(table, factor.units), factor, counts, chunklets)[0]
+    return chunklet_sum_bounds(table @ factor.features, row_norms(table, factor.units), factor, counts, chunklets)
 
 
 def one_column(g=1.0, offset=0.0, unit=LARGE, n=1):
@@ -41,8 +41,9 @@ def test_the_sum_of_linked_rows_that_loses_most_counts_its_length_times_their_si
     x = np.full(4000, -0.99 * UNIT_ROUNDOFF / 2)
     x[0] = 1.0
     assert one_group(4000).signed_sums(x[:, None]) == 1.0
-    gain, exact = sqrt_sum_of(x, one_column()), sum(fractions(x))
+    (gain, energy), exact = sums_of(x, one_column()), sum(fractions(x))
     assert exact - Fraction(sum_error(8000)) <= Fraction(gain) <= exact
+    assert sum(fractions(x) ** 2) <= Fraction(energy) <= 1 + Fraction(sum_error(8000))
 
 
 @pytest.mark.parametrize("unit", [LARGE, 1.0])
@@ -54,7 +55,7 @@ def test_linked_rows_that_cancel_count_what_each_product_is_off(unit):
     for x, y in zip(above[1:], below[:-1], strict=False):
         pair = np.array([max(x, y), -min(x, y)]) if x > y else np.array([x, -y])
         exact = abs(Fraction(pair[0]) + Fraction(pair[1])) * Fraction(1 / 3)
-        assert Fraction(sqrt_sum_of(pair, one_column(1 / 3, unit=unit))) <= exact
+        assert Fraction(sums_of(pair, one_column(1 / 3, unit=unit))[0]) <= exact
         wrong += Fraction(abs(float(np.sum(pair * (1 / 3))))) > exact
     assert wrong > 0
 
@@ -81,7 +82,7 @@ def test_the_root_of_linked_rows_counts_each_of_its_terms(monkeypatch):
 def test_linked_rows_of_which_rounding_hides_the_sum_have_a_root_of_zero():
     x = np.array([1.0, -1.0, 1.0, -1.0, 3.0])
     chunklets = Chunklets(np.array([0, 0, 1, 1, 2]), np.ones(5), -1)
-    assert 3.0 - 1e-13 <= sqrt_sum_of(x, one_column(unit=1.0), chunklets=chunklets) <= 3.0
+    assert 3.0 - 1e-13 <= sums_of(x, one_column(unit=1.0), chunklets=chunklets)[0] <= 3.0
 
 
 def test_a_residual_bound_counts_the_rounding_of_its_target_in_proportion_to_what_is_left():

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from instances import assert_overlap, sparse_instance
-from oracles import augmented, gamma
+from oracles import pair_penalty_value
 from posed import direction_problem
 
 import diffrac_cvx as dc
@@ -25,7 +25,6 @@ PENALTIES = {
     "l1": dc.Penalty(lam=0.05),
     "both": dc.Penalty(lam=0.2, ridge=0.1),
 }
-ROUNDINGS = [*dc.rounding.ROUNDINGS, "goemans_williamson"]
 
 
 def drawn(n=20, d=4, seed=0, whole=True):
@@ -40,14 +39,6 @@ def repeated(X, w):
     return np.repeat(X, w.astype(int), axis=0)
 
 
-def weighted_objective(X, w, V, nu, a, c):
-    """Return Eq. (15) with weights, from its formula; the offset is the last coordinate of V if nu < 1."""
-    p = w / w.sum()
-    X, a, c = augmented(X - p @ X, nu, a, c)
-    q = np.einsum("ij,jk,ik->i", X, V, X)
-    return float(1 - 2 * p @ np.sqrt(np.maximum(q, 0.0)) + p @ q + gamma(V, a, c))
-
-
 # The solvers
 
 
@@ -60,7 +51,8 @@ def test_the_fast_path_and_the_reference_find_the_same_weighted_optimum(nu, pena
     assert_overlap(reference, fast)
     a, c = PENALTIES[penalty].weights(3)
     for result in (reference, fast):
-        assert weighted_objective(X, w, result.V, nu, a, c) == pytest.approx(result.value, abs=1e-9)
+        value = pair_penalty_value(result.V, X, nu, a**2, [[0], [1], [2]], c**2, point_weights=w / w.sum())
+        assert value == pytest.approx(result.value, abs=1e-9)
         assert result.F.shape[0] == len(X)
     without = dc.low_rank(X, nu, PENALTIES[penalty], tol=1e-6)
     assert without.lower > fast.upper or without.upper < fast.lower

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from instances import assert_overlap
+from instances import assert_overlap, with_noise_columns
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
@@ -209,12 +209,6 @@ def test_the_optimum_grows_with_the_penalty_and_with_nu_in_which_it_is_concave(m
 # Known instances, by every method
 
 
-def planted_columns(columns, d):
-    rng = np.random.default_rng(7)
-    full = np.column_stack([columns, rng.standard_normal((len(columns), d - columns.shape[1]))])
-    return (full - full.mean(axis=0)) @ rng.standard_normal((d, d))
-
-
 BALANCED = np.random.default_rng(0).permutation(np.repeat([1.0, -1.0], 8))
 LINE = np.random.default_rng(5).standard_normal((15, 1))
 LINE -= LINE.mean()
@@ -228,8 +222,8 @@ def on_a_line(a, c):
 
 
 KNOWN = {  # data, nu, penalty, the optimum of (15), labels where they are unique
-    "balanced labels": (planted_columns(BALANCED[:, None], 3), 1.0, dc.Penalty(), 0.0, BALANCED),
-    "two labels": (planted_columns(np.column_stack([PATTERNS[:, 0], PATTERNS[:, 1]]), 3), 1.0, dc.Penalty(), 0.0, None),
+    "balanced labels": (with_noise_columns(BALANCED[:, None], 3, 7), 1.0, dc.Penalty(), 0.0, BALANCED),
+    "two labels": (with_noise_columns(PATTERNS[:, :2], 3, 7), 1.0, dc.Penalty(), 0.0, None),
     "sign patterns": (PATTERNS, 1.0, dc.Penalty(), 0.0, None),
     "nu = 0": (X, 0.0, dc.Penalty(), 0.0, None),
     "no features": (np.full((8, 2), 0.1), 0.6, dc.Penalty(), 0.6, None),
@@ -258,6 +252,9 @@ def test_a_known_optimum_is_in_the_bracket(method, instance):
     found = case.run(data, nu, penalty)
     assert found.lower - ROUNDING <= case.expected(v, nu, penalty) <= found.upper + ROUNDING
     assert found.gap <= case.tol
+    if nu == 0.0:
+        assert found.lower == found.upper == case.expected(v, nu, penalty) or method == "multiclass"
+        np.testing.assert_array_equal(found.F @ found.F.T, np.ones((N, N)))
     if labels is not None:
         assert_same_split(dc.rounding.sign_leading(found.F), labels)
 

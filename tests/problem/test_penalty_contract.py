@@ -250,12 +250,6 @@ def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_s
     assert float(np.sum((root.T @ found) ** 2)) <= problem.value * (1.0 + 3e-4 / least) + 1e-6
 
 
-def test_no_multipliers_are_chosen_between_two_parts_of_one_group():
-    """C is 0 inside a group, so that a clipped block of it would prove too much."""
-    with pytest.raises(ValueError, match="a group is split between rows and columns"):
-        PENALTIES["groups"].off_diagonal(np.array([0, 3]), np.array([1, 2]))
-
-
 # In exact numbers
 
 

@@ -6,19 +6,15 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse
+from instances import result_of
 
 from diffrac_cvx.problem.penalty import suggested_lam
-from diffrac_cvx.problem.result import Components, Result, Status
+from diffrac_cvx.problem.result import Components, Status
 
 STATUS_KEYS = (
     "optimal closed_form max_iter time_limit user_limit out_of_memory stopped smoothed_gap stalled inaccurate "
     "invalid_bound overflow failed"
 )
-
-
-def result_of(**fields):
-    given = {"value": 0.5, "lower": 0.2, "upper": 0.5, "factor": np.eye(3, 2), "status": Status.OPTIMAL, "n_iter": 3}
-    return Result(**{**given, "seconds": 0.1, "solver": "a solver", **fields})
 
 
 def test_every_status_has_a_stable_key_and_a_message():

@@ -147,15 +147,6 @@ def test_the_container_of_the_labels_does_not_matter(function):
         np.testing.assert_array_equal(function(X, y=change(Y)), function(X, y=Y))
 
 
-def test_the_arrays_of_a_penalty_are_neither_modified_nor_shared():
-    c = np.array([0.1, 0.2, 0.3])
-    penalty = dc.Penalty(c=c)
-    before = dc.low_rank(X, penalty=penalty).value
-    np.testing.assert_array_equal(c, [0.1, 0.2, 0.3])
-    c[:] = 9.0
-    assert dc.low_rank(X, penalty=penalty).value == before
-
-
 # What is said of degenerate data
 
 

@@ -7,14 +7,13 @@ import time
 
 import numpy as np
 import pytest
+from messages import TEXT
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_and_exit, run_command_line
 from diffrac_cvx.datasets import make_planted
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-
-TEXT = "name,age,income\n" + "".join(f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11}\n" for i in range(12))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,6 @@ PROGRAM = {
     "no file": (["cluster"], "arguments are required: FILE"),
     "a command": (["dance"], "dance"),
     "a folder to write to": (["cluster", "heart", "--out", "."], "--out . is a folder"),
-    "the table to write to": (["compare", "good.csv", "--out", "./good.csv"], "is an input"),
     "a full disk": (["cluster", "heart", "--out", "/dev/full"], "No space left"),
     "a folder that is absent": (["cluster", "heart", "--report", "no/r.html"], "r.html cannot be opened"),
     "a file for a folder": (["cluster", "heart", "--out", "one.csv/x.csv"], "Not a directory"),

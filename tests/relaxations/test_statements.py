@@ -14,7 +14,7 @@ import numpy as np
 import oracles
 import pytest
 import scipy
-from instances import centered_normal
+from instances import centered_normal, with_noise_columns
 from posed import direction_problem
 
 import diffrac_cvx as dc
@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.solvers.smoothed_dual import prox_inverse, published_dual, softmax_root, softmax_value
 from experiments.harness.findings import STATEMENTS
 
-TESTS, EXPERIMENTS = Path(__file__).parents[1], Path(__file__).parents[2] / "experiments"
+TESTS = Path(__file__).parents[1]
 ROUNDING = 1e-9
 SPARSE = dc.Penalty(c=[0.3, 0.1, 0.2])
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -299,19 +299,12 @@ def test_the_projected_rank_two_solution_has_the_labels_as_signs(alpha_step):
     assert abs(np.mean(np.sign(principal) * y)) == 1.0
 
 
-def with_noise_columns(columns, d):
-    """Centred columns and noise, mixed by an invertible matrix: relaxations without an l1 term are invariant."""
-    rng = np.random.default_rng(1)
-    columns = np.column_stack([columns, rng.standard_normal((len(columns), d - columns.shape[1]))])
-    return (columns - columns.mean(axis=0)) @ rng.standard_normal((d, d))
-
-
 @pytest.mark.parametrize(
     "fraction", [0.4, *(pytest.param(fraction, marks=pytest.mark.slow) for fraction in (0.0, 0.9))]
 )
 def test_unbalanced_labels_give_the_rank_two_solution_of_the_lemma(fraction):
     y = signs(40, 28)
-    X = with_noise_columns(y[:, None], 3)
+    X = with_noise_columns(y[:, None], 3, 1)
     smallest = y.mean() ** 2
     alpha = smallest + fraction * (1 - smallest)
     weight = (1 - alpha) / (1 - smallest)
@@ -329,7 +322,7 @@ def test_unbalanced_labels_give_the_rank_two_solution_of_the_lemma(fraction):
 def test_mixtures_of_labels_and_one_cluster_are_optimal_at_nu_zero(fraction):
     y = signs(20, 13)
     Y = fraction * np.outer(y, y) + (1 - fraction)
-    assert dc.certify_y(with_noise_columns(y[:, None], 3), Y, nu=0.0).upper <= ROUNDING
+    assert dc.certify_y(with_noise_columns(y[:, None], 3, 1), Y, nu=0.0).upper <= ROUNDING
 
 
 # Section 5.2 and appendix E: sparse

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from instances import result_of
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding.diagnostics import find_diagnostics, one_column
 
 NOISE = np.random.default_rng(0).standard_normal((60, 30))
@@ -121,11 +121,6 @@ def test_a_column_whose_values_separate_more_than_two_clusters_is_named():
     assert one_column(np.column_stack([rng.standard_normal(90), moved]), labels) is None
 
 
-def solved(lower: float, upper: float, n: int) -> Result:
-    fields = {"factor": np.ones((n, 1)), "status": Status.OPTIMAL, "n_iter": 1, "seconds": 0.0, "solver": ""}
-    return Result(value=upper, lower=lower, upper=upper, **fields)
-
-
 @pytest.mark.parametrize(
     ("penalty", "smaller"),
     [
@@ -137,7 +132,7 @@ def solved(lower: float, upper: float, n: int) -> Result:
 )
 def test_of_one_cluster_a_smaller_penalty_is_advised_where_any_column_has_one(penalty, smaller):
     X = SMALL[:, :2] - SMALL[:, :2].mean(axis=0)
-    (found,) = find_diagnostics(X, np.zeros(60), solved(0.1, 0.2, 60), nu=0.3, penalty=penalty)
+    (found,) = find_diagnostics(X, np.zeros(60), result_of(lower=0.1, upper=0.2), nu=0.3, penalty=penalty)
     assert found.code == "one cluster"
     assert ("Decrease lambda or the ridge" in found.remedy) == smaller
 
@@ -146,5 +141,5 @@ def test_of_one_cluster_a_smaller_penalty_is_advised_where_any_column_has_one(pe
 def test_two_numbers_are_always_split_perfectly_and_three_are_only_where_two_are_equal(n, kinds):
     X = np.array([[1.0], [0.0], [0.0]])[:n]
     X, labels = X - X.mean(), np.array([1, 0, 0])[:n]
-    found = find_diagnostics(X, labels, solved(0.0, 0.0, n), nu=1.0, penalty=dc.Penalty())
+    found = find_diagnostics(X, labels, result_of(lower=0.0, upper=0.0), nu=1.0, penalty=dc.Penalty())
     assert [one.code for one in found if one.code != "few points"] == kinds

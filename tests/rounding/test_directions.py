@@ -2,24 +2,17 @@
 
 import numpy as np
 import pytest
+from instances import result_of
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
-from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import directions
 from diffrac_cvx.rounding.directions import leading_direction
 
 X = as_data(np.random.default_rng(12).standard_normal((15, 4)) * [1.0, 10.0, 0.1, 3.0])
-
-
-def result_of(G, F=None):
-    F = np.ones((len(X), 1)) if F is None else F
-    return Result(
-        value=0.0, lower=0.0, upper=0.0, factor=F, status=Status.OPTIMAL, n_iter=0, seconds=0.0, solver="", G=G
-    )
 
 
 @pytest.mark.parametrize("dense", [0, 100], ids=["one vector", "all vectors"])
@@ -27,7 +20,7 @@ def result_of(G, F=None):
 def test_the_leading_direction_gives_the_best_scores_of_rank_one(dense, offset, monkeypatch):
     monkeypatch.setattr(directions, "DIRECT_SOLVE_SIZE", dense)
     G = np.random.default_rng(13).standard_normal((4 + offset, 3))
-    v = leading_direction(X, result_of(G))
+    v = leading_direction(X, result_of(G=G))
     left, sizes, _ = np.linalg.svd(X @ G[:4])
     scores = X @ v
     assert np.linalg.norm(scores) == pytest.approx(sizes[0], rel=1e-6)
@@ -39,7 +32,7 @@ def test_the_leading_direction_gives_the_best_scores_of_rank_one(dense, offset, 
 
 def test_of_labels_alone_the_direction_is_the_one_that_predicts_them():
     y = np.sign(X @ [1.0, 0.1, 0.0, 0.0])
-    v = leading_direction(X, result_of(None, y[:, None]))
+    v = leading_direction(X, result_of(factor=y[:, None]))
     fitted = np.linalg.lstsq(X, y - y.mean())[0]
     assert abs(v @ fitted) == pytest.approx(np.linalg.norm(v) * np.linalg.norm(fitted))
 

@@ -3,16 +3,25 @@ from itertools import product
 
 import numpy as np
 import pytest
+from oracles import labelings
 
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.metrics import eigenvalue_ratio, separation
+from diffrac_cvx.metrics import eigenvalue_ratio, separation, squared_correlation
 from diffrac_cvx.points.checks import normalize_weights
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import LabelsFactor
-from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_1d, kmeans_centered, kmeans_rows, sign_centered
+from diffrac_cvx.rounding import (
+    ROUNDINGS,
+    goemans_williamson,
+    kmeans_1d,
+    kmeans_centered,
+    kmeans_rows,
+    refine,
+    sign_centered,
+)
 from diffrac_cvx.rounding.two_clusters import apply_constraints
 
 
@@ -118,12 +127,6 @@ def test_hyperplanes_depend_on_the_generator_alone_and_more_of_them_are_never_wo
     assert reached[0] < reached[-1]
 
 
-def test_labels_that_satisfy_no_constraints_are_those_without_constraints_at_a_score_of_zero_too():
-    scores = np.array([0.0, -1.0, 0.5, -0.0, -1e-300])
-    np.testing.assert_array_equal(apply_constraints(scores, None), apply_constraints(scores, Constraints()))
-    np.testing.assert_array_equal(apply_constraints(scores, None), [1.0, -1.0, 1.0, 1.0, -1.0])
-
-
 def test_the_ratio_of_eigenvalues_of_a_factor_read_by_parts_is_that_of_its_array():
     rng = np.random.default_rng(9)
     for rank in (1, 2, 4):
@@ -165,3 +168,61 @@ def test_a_point_of_weight_zero_changes_nothing_for_the_others(function):
     w[-3:] = 0.0
     found, tiny = function(F, w), function(F, np.where(w > 0.0, w, 1e-30))
     np.testing.assert_allclose(found, tiny, rtol=1e-12)
+
+
+# Two means, and refinement
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_means_finds_the_best_of_all_labelings(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(8) if seed % 2 else rng.integers(0, 4, 8).astype(float)
+    best = max(separation(x[:, None], y) for y in labelings(8))
+    assert separation(x[:, None], kmeans_1d(x)) == pytest.approx(best, rel=1e-12)
+
+
+def test_two_means_takes_the_lowest_of_equally_good_thresholds():
+    np.testing.assert_array_equal(kmeans_1d([-1.0, 0.0, 1.0]), [1, -1, -1])
+    np.testing.assert_array_equal(kmeans_1d([0.3, 0.7, 1.1]), [1, -1, -1])  # equal up to rounding only
+    np.testing.assert_array_equal(kmeans_1d(1e14 + np.array([4, 2, 1, 5, 3])), [1, -1, -1, 1, 1])
+
+
+def test_equal_values_are_in_one_cluster():
+    np.testing.assert_array_equal(kmeans_1d([0.1] * 7), np.ones(7))
+    np.testing.assert_array_equal(kmeans_1d([3.0]), [1.0])
+    x = np.random.default_rng(0).integers(0, 5, 200).astype(float)
+    y = kmeans_1d(x)
+    assert all(len(set(y[x == value])) == 1 for value in np.unique(x))
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e9), (1e-300, 0.0), (1e300, 0.0), (-2.0, 3.0)])
+def test_two_means_ignores_the_unit_and_the_origin(scale, offset):
+    x = np.concatenate([np.arange(5.0), 20 + np.arange(3.0)])
+    np.testing.assert_array_equal(kmeans_1d(scale * x + offset), [1, 1, 1, 1, 1, -1, -1, -1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_refinement_never_decreases_the_squared_correlation_and_stops_at_a_fixed_point(seed):
+    X = np.random.default_rng(seed).standard_normal((30, 4))
+    y = sample(30, seed)
+    refined = refine(X, y)
+    assert squared_correlation(X, refined) >= squared_correlation(X, y)
+    np.testing.assert_array_equal(refine(X, refined), refined)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_best_labeling_of_all_is_a_fixed_point(seed):
+    X = np.random.default_rng(seed).standard_normal((9, 2))
+    best = max(labelings(9), key=lambda y: squared_correlation(X, y))
+    np.testing.assert_array_equal(refine(X, best), best)
+    np.testing.assert_array_equal(refine(X, -best), -best)
+
+
+def test_refinement_corrects_a_few_wrong_labels_and_keeps_the_names_of_the_clusters():
+    y = sample(100)
+    X = np.column_stack([y, np.random.default_rng(13).standard_normal((100, 3))])
+    wrong = y.copy()
+    wrong[[5, 17, 60]] *= -1
+    np.testing.assert_array_equal(refine(X, wrong), y)
+    np.testing.assert_array_equal(refine(X, -wrong), -y)
+    np.testing.assert_array_equal(refine(X, -np.ones(100)), -np.ones(100))

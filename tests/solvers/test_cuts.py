@@ -13,24 +13,14 @@ from diffrac_cvx.solvers.exact import cuts
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation, violated_cliques, violated_triangles
 
 
-def tightened(X, rounds=40):
-    """Return the relaxation of a table after the cutting planes end."""
-    (n, d), best, left = X.shape, labelings_values(X)[1].min(), [rounds]
-    zero, every_column = np.zeros(d), np.ones(d, dtype=bool)
-    relaxation = CutRelaxation(LabelProblem(X, 1.0, zero, zero, np.ones(n), np.arange(n), np.ones(n), every_column))
-
-    def report():
-        left[0] -= 1
-        return None if left[0] > 0 else dc.Status.STOPPED
-
-    relaxation.solve(lambda: best - 1e-9, lambda _: best, report)
-    return relaxation, best
-
-
 @pytest.mark.parametrize("n", [5, 7])
 def test_one_inequality_on_all_points_proves_what_triangles_leave_open(n):
     """With n - 1 columns the objective is (1'y/n)^2 at least, and Y1 = 0 violates no triangle inequality."""
-    relaxation, best = tightened(np.random.default_rng(n).standard_normal((n, n - 1)))
+    X = np.random.default_rng(n).standard_normal((n, n - 1))
+    best, reports = labelings_values(X)[1].min(), iter([None] * 40)
+    zero, every_column = np.zeros(n - 1), np.ones(n - 1, dtype=bool)
+    relaxation = CutRelaxation(LabelProblem(X, 1.0, zero, zero, np.ones(n), np.arange(n), np.ones(n), every_column))
+    relaxation.solve(lambda: best - 1e-9, lambda _: best, lambda: next(reports, dc.Status.STOPPED))
     assert best == pytest.approx(1.0 / n**2)
     assert best - 1e-4 <= relaxation.lower <= best + 1e-12
     assert relaxation.cliques[(n - 3) // 2].multipliers.max() > 1e-3

@@ -28,13 +28,6 @@ def split(n, d):
     return X
 
 
-def along_first(d):
-    """The matrix of directions that uses the first feature, and a little of two others."""
-    U = np.zeros((d, 2))
-    U[0, 0], U[1:3, 1] = 1.0, 1e-3
-    return U @ U.T
-
-
 # No thread is left running
 
 LIMITS = """
@@ -97,7 +90,10 @@ def test_an_interrupt_while_a_point_is_computed_ends_the_solver():
 @pytest.mark.parametrize("penalty", [BOTH, RIDGE], ids=["l1 and ridge", "ridge"])
 @pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
 def test_no_answer_is_worse_than_the_start_however_short_the_limit(solver, penalty, time_limit):
-    X, V = split(60, 600), along_first(600)
+    """The start uses the first feature, and a little of two others."""
+    X, U = split(60, 600), np.zeros((600, 2))
+    U[0, 0], U[1:3, 1] = 1.0, 1e-3
+    V = U @ U.T
     known = dc.certify_v(X[:, :3], V[:3, :3], penalty=penalty).upper  # V is zero elsewhere: its objective is the same
     assert known < 0.6
     found = solver(X, penalty=penalty, start=V, tol=1e-12, time_limit=time_limit)

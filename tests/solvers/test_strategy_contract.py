@@ -12,7 +12,7 @@ from instances import assert_overlap, normal, planted
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
-from diffrac_cvx.solvers.factored import sampling, solver
+from diffrac_cvx.solvers.factored import solver
 
 BLOCKS, PATTERN, ONE_BLOCK, WORKING_SET = solver.STRATEGIES
 WIDE = normal(20, 210) + 2.0 * np.outer(np.where(np.arange(20) % 2, 1.0, -1.0), np.arange(210) < 3)
@@ -31,12 +31,11 @@ each = pytest.mark.parametrize("name", CASES)
 
 
 @pytest.fixture
-def solve(name, monkeypatch):
+def solve(name, monkeypatch, request):
     """Function that solves the problem of a case by its strategies alone."""
     strategies, X, nu, penalty, tol = CASES[name]
     if name == "samples":
-        monkeypatch.setattr(sampling, "MIN_ROWS", 100)
-        monkeypatch.setattr(sampling, "MIN_SAMPLE_ROWS", 50)
+        request.getfixturevalue("sample_small_tables")
     if isinstance(strategies, str):
         run = registry.SOLVERS[strategies].run
     else:

@@ -46,7 +46,6 @@ CENTRAL = (0.025, 0.975)  # quantiles between which modes are counted
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
 SPLIT_TOL, SPLIT_RTOL, SPLIT_MAX_ITER = 1e-2, 0.1, 120  # tolerances and iteration limit of each split
 SPLIT_OPERATIONS = 4e9  # of each split
-KMEANS_N_INIT = 10  # for more than two clusters
 MAX_UNTIED = 0.9  # of the rows: with fewer distinct values, those of a column are spread
 COST_RTOL = 1e-6  # relative tolerance for equal costs
 
@@ -268,10 +267,7 @@ class Split:
             labels = label_candidates(X, result.F, pair_penalty)[1]
             W = oriented_direction(X, labels * labels[0], pair_penalty)[1][:, None]
         else:
-            options: dict[str, Any] = {"sample_weight": X.weights, "chunklets": X.chunklets}
-            functions = cluster_jointly(
-                X.array(), result, self.n_clusters, weights=pair_penalty, n_init=KMEANS_N_INIT, rng=0, **options
-            )
+            functions = cluster_jointly(X, result, self.n_clusters, weights=pair_penalty, rng=0)
             W = (functions.coef - functions.coef.mean(axis=0)).T
             W = W @ np.linalg.svd(X.times_root_counts(X @ W), full_matrices=False)[2][: self.n_clusters - 1].T
         return np.asarray(W * inverse_or_one(np.sqrt(X.mean_of((X @ W) ** 2))))

@@ -29,7 +29,6 @@ PartitionLabels = npt.NDArray[np.int64]
 POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
 MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
 SCORE_DECIMALS = 9  # scores that agree to these decimals are tied
-N_INIT = 10  # of k-means, for more than two clusters
 REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
 SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
 MIN_STABILITY = 0.8  # minimum agreement of predicted labels, and minimum prediction strength
@@ -60,13 +59,12 @@ class AffinePartition:
 
     setting: GridSetting
     n_clusters: int
-    functions: AffineScores  # one for two clusters, otherwise K
+    functions: AffineScores
     result: Result
 
     def label(self, X: Array | Points) -> PartitionLabels:
         """Return clusters 0, 1, ... of points, (n,)."""
-        values = self.functions.of(X)
-        return cluster_indices(values if self.n_clusters > 2 else values[:, 0])
+        return cluster_indices(self.functions.of(X))
 
 
 class HeldOutResult(NamedTuple):
@@ -99,13 +97,13 @@ def round_to_partition(X: Any, setting: GridSetting, result: Result, n_clusters:
     """Round a solution and fit affine functions to the labels, as `DiffracClustering` does."""
     weights = weights_of(setting.penalty, X.shape[1])
     if n_clusters > 2:
-        options: dict[str, Any] = {"n_init": N_INIT, "rng": seed, "sample_weight": X.weights}
-        functions = cluster_jointly(X.array(), result, n_clusters, weights=weights, **options)
-        return AffinePartition(setting, n_clusters, functions, result)
-    if n_clusters == 1:
-        return AffinePartition(setting, 1, AffineScores(np.zeros((1, X.shape[1])), np.zeros(1)), result)
-    _, v = oriented_direction(X, kmeans_centered(result.F, X.weights), weights)
-    return AffinePartition(setting, 2, AffineScores(v[None], -np.array([threshold(X @ v, X.weights)])), result)
+        functions = cluster_jointly(X, result, n_clusters, weights=weights, rng=seed)
+    elif n_clusters == 1:
+        functions = AffineScores(np.zeros(X.shape[1]), np.zeros(()))
+    else:
+        _, v = oriented_direction(X, kmeans_centered(result.F, X.weights), weights)
+        functions = AffineScores(v, np.asarray(-threshold(X @ v, X.weights)))
+    return AffinePartition(setting, n_clusters, functions, result)
 
 
 def follow_path(
@@ -202,12 +200,12 @@ def evaluate_half(
             warm_start = None if is_wide_and_sparse(points, setting) else whole.result
             result = solve_setting(points, setting, warm_start, tol)
         partition = round_to_partition(points, setting, result, whole.n_clusters, seed)
-        predicted = partition.label(held_out)
+        predicted, coef = partition.label(held_out), np.atleast_2d(partition.functions.coef)
         found.append(
             HeldOutResult(
                 agreement(predicted, whole.label(others)),
-                explained_variance(held_out @ partition.functions.coef.T, predicted, held_out_weights),
-                np.any(partition.functions.coef, axis=0),
+                explained_variance(held_out @ coef.T, predicted, held_out_weights),
+                coef.any(axis=0),
                 partition.label(points),
                 predicted,
             )
@@ -265,7 +263,7 @@ def tabulate(
         found = find_diagnostics(X, clusters, one.result, n_clusters=max(one.n_clusters, 2), **known)
         diagnostics.append(tuple(diagnostic.code for diagnostic in found))
     usable, lower = np.array([not codes for codes in diagnostics]), np.array([result.lower for result in results])
-    coef = [one.functions.coef if one.n_clusters > 2 else one.functions.coef[0] for one in partitions]
+    coef = [one.functions.coef for one in partitions]
     ratios = [eigenvalue_ratio(scale_by_sqrt_weights(result.F, X.weights)) for result in results]
     table: dict[str, Any] = {
         **{f"param_{name}": np.array([one[name] for one in weights]) for name in ("lam", "ridge", "nu")},

@@ -234,7 +234,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             average = float(points.mean_of(labels))
             v = best_direction(points, labels - average, weights)
             return AffineScores(v, average - v @ mean), points, result
-        scores = classify_jointly(points.array(), result, classes, weights=weights, sample_weight=point_weights)
+        scores = classify_jointly(points, result, classes, weights=weights)
         return AffineScores(scores.coef, scores.intercept - scores.coef @ mean), points, result
 
     def _choose(self, X: Points, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:

@@ -48,7 +48,7 @@ STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 AUTO = "auto"
 MIN_AUTO_POINTS, MAX_AUTO_CLUSTERS, N_HALVES = 6, 8, 6  # of n_clusters="auto"
 AUTO_TIME_FRACTION = 0.7  # of the time limit
-KMEANS_N_INIT = 10  # for more than two clusters
+OTHER_SEED = 10  # of k-means, in the test for stability
 
 
 class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
@@ -373,7 +373,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         words = "a tolerance ten times larger"
         changed: dict[str, Any] = {"tol": min(10.0 * self.tol, 1.0)}
         if self.n_clusters_ > 2:
-            words, changed = "other random initialisations", {"random_state": KMEANS_N_INIT}
+            words, changed = "other random initialisations", {"random_state": OTHER_SEED}
         columns = self._penalty  # by index: arrays have no names
         changed |= {"groups": columns.groups, "nonnegative": columns.nonnegative}
         changed |= {"test_structure": False, "prove": False, "callback": None, "n_clusters": self.n_clusters_}
@@ -390,9 +390,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if K == 1:
             return np.zeros(X.shape[1]), 0.0
         if K > 2:
-            options: dict[str, Any] = {"n_init": KMEANS_N_INIT, "rng": choose_seed(self.random_state)}
-            options |= {"sample_weight": X.weights, "chunklets": X.chunklets}
-            return cluster_jointly(X.array(), result, K, weights=pair_penalty, **options)
+            return cluster_jointly(X, result, K, weights=pair_penalty, rng=choose_seed(self.random_state))
         candidates = label_candidates(X, result.factor, pair_penalty)
         if X.chunklets.labeled >= 0:  # least squares on the labels
             mean = float(X.mean_of(candidates[0]))

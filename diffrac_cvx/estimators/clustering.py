@@ -15,15 +15,15 @@ from diffrac_cvx.estimators.affine import (
     AffineClusterer,
     ScaledTable,
     choose_seed,
+    limited,
     optimality_gap,
     require_flag,
     require_one_direction,
 )
 from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
-from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.metrics import adjusted_rand_score
-from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive, positive_int, rows_with_weight
+from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one
@@ -199,7 +199,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
         self.standardize, self.random_state, self.callback = standardize, random_state, callback
 
-    @one_thread()
+    @limited
     def fit(
         self,
         X: npt.ArrayLike,
@@ -237,12 +237,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         DegenerateDataWarning
             For each of ``diagnostics_``.
         """
-        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
-        with time_limited(deadline_after(limit)):
-            return self._fit(X, sample_weight, constraints)
-
-    def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, constraints: Constraints | None) -> Self:
-        """Fit the directions and clusters; after the time limit only short, necessary steps are computed."""
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
         if not isinstance(constraints, Constraints | None):
@@ -273,10 +267,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             "sample_weight": None if weights is None else weights.of_all(), "constraints": constraints,
         }  # fmt: skip
         if self.test_structure:
-            left = seconds_left()
             self.structure_ = structure_test(
                 given, nu=self.nu, penalty=self._penalty, n_clusters=K, standardize=self.standardize,
-                time_limit=None if left is None else STRUCTURE_TIME_FRACTION * left, **problem,
+                time_limit=seconds_left(STRUCTURE_TIME_FRACTION), **problem,
             )  # fmt: skip
         data = self._scale(given, weights, constraints)
         result = self._relax(data.X)
@@ -300,7 +293,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if self.test_structure and K > 1:
             self.diagnostics_ = (*self._structure_diagnostics(given, data, problem), *self.diagnostics_)
         for diagnostic in self.diagnostics_ if K > 1 else (ONE_CLUSTER_REQUESTED,):
-            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=4)
+            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
         if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
             direction = direction_problem(data.X, float(self.nu), self._penalty)
             X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
@@ -309,17 +302,16 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def _choose_count(self, given: Array, weights: PointWeights | None) -> int:
         """Return the number of clusters of the largest prediction strength."""
-        n, penalty, left = len(given), self._penalty, seconds_left()
+        n, penalty = len(given), self._penalty
         if n < MIN_AUTO_POINTS:
             raise ParameterError(f"n_clusters = 'auto' needs at least {MIN_AUTO_POINTS} points, not {n}; give a number")
         if penalty.nonnegative is not None:
             raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'; remove it")
         ridge: Any = penalty.ridge  # one for all columns, or one each
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
-        limit = None if left is None else AUTO_TIME_FRACTION * left
         X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)
         options: dict[str, Any] = {"criterion": "gain", "n_resamples": N_HALVES, "seed": choose_seed(self.random_state)}
-        with warnings.catch_warnings(), time_limited(deadline_after(limit)):
+        with warnings.catch_warnings(), time_limited(deadline_after(seconds_left(AUTO_TIME_FRACTION))):
             warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
             table = compare_settings(X, [setting], counts, tol=self.tol, **options)[1]
         return int(table["param_n_clusters"][np.argmin(table["rank_score"])])

@@ -24,7 +24,7 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of
+from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of, renormalize_weights
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups
@@ -346,7 +346,7 @@ def units_of(points: Points) -> npt.NDArray[np.intp]:
 
 def subset_of(points: Points, mask: npt.NDArray[np.bool_]) -> Points:
     """Return some of the points, with their weights and constraints."""
-    weights = None if points.weights is None else points.weights[mask] / points.weights[mask].sum()
+    weights = renormalize_weights(points.weights, mask)
     return array_points(points.array()[mask], weights, points.chunklets.subset(mask))
 
 
@@ -372,21 +372,16 @@ def sample_points(
     table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
     n = table.shape[0] if table.ndim == 2 else 0
     weights = as_weights(sample_weight, n)
-    mask = np.ones(n, dtype=bool)
-    mask = mask if weights is None else weights.mask.copy()
+    rows = np.arange(n) if weights is None else np.flatnonzero(weights.mask)
     max_rows = int(np.clip(MAX_ENTRIES // max(table.shape[-1], 1), MIN_ROWS, MAX_ROWS))
-    if np.count_nonzero(mask) > max_rows:
-        chosen = rng.choice(np.flatnonzero(mask), max_rows, replace=False)
-        mask = np.isin(np.arange(n), chosen)
-    if not mask.all():
-        rows = np.flatnonzero(mask)
+    if len(rows) > max_rows:
+        rows = np.sort(rng.choice(rows, max_rows, replace=False))
+    if len(rows) < n:
         table = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
     data = as_data(np.asarray(table_array(table) if hasattr(table, "toarray") else table), warn=False)
-    normalized = None
-    if weights is not None and weights.normalized is not None:
-        normalized = weights.normalized[mask[weights.mask]]
-        normalized = normalized / normalized.sum()
-    return array_points(data, normalized, chunklets_of(constraints, n).subset(mask))
+    every = None if weights is None or weights.normalized is None else weights.of_all()
+    chunklets = chunklets_of(constraints, n).subset(np.isin(np.arange(n), rows))
+    return array_points(data, renormalize_weights(every, rows), chunklets)
 
 
 # One mode

@@ -115,8 +115,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @property
     def _penalty(self) -> Penalty:
-        """The penalty on the columns."""
-        return self._on_columns(Penalty(lam=self.lam, ridge=self.ridge))
+        """The penalty on the columns, with the ridge that was chosen if it is "auto"."""
+        return self._on_columns(Penalty(lam=self.lam, ridge=getattr(self, "ridge_", self.ridge)))
 
     def _on_columns(self, weights: Penalty) -> Penalty:
         """Return a penalty of these weights with the groups and sign constraints of the columns."""

@@ -16,10 +16,11 @@ from diffrac_cvx.points.linear_algebra import mean_of, renormalize_weights, scal
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding import kmeans_centered
+from diffrac_cvx.rounding import kmeans_1d, kmeans_centered
 from diffrac_cvx.rounding.diagnostics import find_diagnostics, points_needed
-from diffrac_cvx.rounding.directions import oriented_direction, threshold
+from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
+from diffrac_cvx.rounding.two_clusters import threshold_between
 from diffrac_cvx.solvers import low_rank
 from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 
@@ -101,7 +102,8 @@ def round_to_partition(X: Any, setting: GridSetting, result: Result, n_clusters:
         functions = AffineScores(np.zeros(X.shape[1]), np.zeros(()))
     else:
         _, v = oriented_direction(X, kmeans_centered(result.F, X.weights), weights)
-        functions = AffineScores(v, np.asarray(-threshold(X @ v, X.weights)))
+        projections = X @ v
+        functions = AffineScores(v, np.asarray(-threshold_between(projections, kmeans_1d(projections, X.weights))))
     return AffinePartition(setting, n_clusters, functions, result)
 
 

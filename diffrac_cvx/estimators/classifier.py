@@ -25,7 +25,7 @@ from diffrac_cvx.points.constraints import Constraints, split_unlabelled
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
-from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
+from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import AffineScores, ClusterIndices, classify_jointly, cluster_indices
@@ -201,11 +201,6 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
                 "less than 1"
             )
         return ridges, fractions
-
-    @property
-    def _penalty(self) -> Penalty:
-        """The penalty, with the current ridge."""
-        return self._on_columns(Penalty(lam=self.lam, ridge=self.ridge_))
 
     def _find(self, X: Points, classes: ClusterIndices) -> tuple[AffineScores, Any, Result]:
         """Return the functions of partially known classes, one for two, the weighted `Points`, and their solution."""

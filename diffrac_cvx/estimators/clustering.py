@@ -36,8 +36,9 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
-from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction, threshold
+from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
+from diffrac_cvx.rounding.two_clusters import kmeans_1d, threshold_between
 from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact.search import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
@@ -411,7 +412,7 @@ def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) ->
             break
         labels = changed
     if not np.ptp(changed):
-        intercept = -threshold(projections, X.weights)
+        intercept = -threshold_between(projections, kmeans_1d(projections, X.weights))
     product = float(X.mean_of(labels * projections))
     return v, intercept, 1.0 - (1.0 - nu) * mean**2 - product
 

@@ -50,7 +50,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def limited(fit: Fit) -> Fit:
-    """Decorate ``fit`` of an estimator to use one thread and, in all it computes, to end within ``time_limit``."""
+    """Decorate ``fit`` to use one thread; after ``time_limit`` it computes only short, necessary steps."""
 
     @wraps(fit)
     def fit_in_time(estimator: Any, *args: Any, **options: Any) -> Any:

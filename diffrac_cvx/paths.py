@@ -104,7 +104,7 @@ def low_rank_path(
     # `Points`, also accepted by the solvers
     points: Any = read_points(X, constraints=constraints, by_columns=True, warn=True).X
     labels = None if y is None else as_labels(y, len(points))
-    rows: list[dict[str, Any]] = []
+    rows, diagnostics = list[dict[str, Any]](), list[tuple[Diagnostic, ...]]()
     start, timer = None, Timer(time_limit)
     for parameter, nu, penalty in problems[::-1]:
         if rows and timer.is_over:
@@ -113,31 +113,20 @@ def low_rank_path(
         result = low_rank(points, nu, penalty, start=start, **{**options, **limits})
         start = start if result.status is Status.CLOSED_FORM else result
         rounded = kmeans_centered(result.factor, constraints=constraints)
-        rows.append(
-            {
-                "parameter": parameter,
-                "value": result.value,
-                "lower": result.lower,
-                "upper": result.upper,
-                "n_excluded": result.n_excluded,
-                "eigenvalue_ratio": eigenvalue_ratio(result.factor),
-                "imbalance": factor_imbalance(result.factor),
-                "directions": leading_direction(points, result),
-                "error": np.nan if labels is None else clustering_error(labels, rounded),
-                "seconds": result.seconds,
-                "diagnostics": find_diagnostics(points, rounded, result, nu=nu, penalty=penalty),
-            }
-        )
-    columns: dict[str, Any] = {key: [row[key] for row in rows[::-1]] for key in rows[0]}
-    diagnostics = tuple(columns.pop("diagnostics"))
-    columns = {key: np.array(column) for key, column in columns.items()}
+        row = {key: getattr(result, key) for key in ("value", "lower", "upper", "seconds", "n_excluded")}
+        row |= {"parameter": parameter, "directions": leading_direction(points, result)}
+        row |= {"eigenvalue_ratio": eigenvalue_ratio(result.factor), "imbalance": factor_imbalance(result.factor)}
+        row |= {} if labels is None else {"error": clustering_error(labels, rounded)}
+        rows.insert(0, row)
+        diagnostics.insert(0, find_diagnostics(points, rounded, result, nu=nu, penalty=penalty))
+    columns: dict[str, Any] = {"error": None} | {key: np.array([row[key] for row in rows]) for key in rows[0]}
     units, d = units_of(points), points.shape[1]
     columns["directions"] = align_signs(columns["directions"], units)
     nearest = penalty.pair_penalty(d).nearest_direction
     for v in columns["directions"]:  # the sign of which more is feasible
         v *= -1.0 if np.abs(nearest(-v / units)).sum() > np.abs(nearest(v / units)).sum() else 1.0
-    columns |= {"error": None if labels is None else columns["error"], "diagnostics": diagnostics}
     columns |= {"deviations": np.sqrt(points.mean_squares()), "groups": penalty.feature_groups(d)}
+    columns["diagnostics"] = tuple(diagnostics)
     return RegularizationPath(name, **columns)
 
 

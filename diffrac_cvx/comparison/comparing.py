@@ -22,7 +22,7 @@ from diffrac_cvx.comparison.methods import (
     list_methods,
     run_method,
 )
-from diffrac_cvx.comparison.table import ReportTable, TableReport
+from diffrac_cvx.comparison.table import ReportTable, TableReport, table_of_entries
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array, as_data, as_seed, centered_data, did_you_mean, in_unit_interval, positive
@@ -94,12 +94,9 @@ class Comparison(TableReport):
 
     def tables(self) -> list[ReportTable]:
         """Return the printed tables, one of certificates and one of labels, without empty columns."""
-        tables = []
-        for keys in (CERTIFICATE_COLUMNS, (*LABEL_METRICS, *(f"error_{rounding}" for rounding in ROUNDINGS))):
-            columns = {key: key.replace("_", " ") for key in ("method", *keys)}
-            table = ReportTable.from_records(self.rows, columns).without_empty_columns()
-            tables += [table] if len(table.header) > 1 else []
-        return tables
+        kinds = (CERTIFICATE_COLUMNS, (*LABEL_METRICS, *(f"error_{rounding}" for rounding in ROUNDINGS)))
+        tables = [table_of_entries(self.rows, ("method", *keys)) for keys in kinds]
+        return [table for table in tables if len(table.header) > 1]
 
     def messages(self) -> list[str]:
         """Return the disagreements, the statuses other than optimal, and the notes."""
@@ -312,23 +309,21 @@ def row_of(
     row |= {"objective": formatted_upper(found.objective), "label_gap": formatted_upper(label_gap)}
     if y_true is not None:
         row |= dict.fromkeys([*(f"error_{rule}" for rule in roundings), "error", "adjusted_rand"], np.nan)
-    row |= {"warning": "", "seconds": found.seconds, "iterations": np.nan, "excluded": None}
-    row["status"] = found.reason
+    row |= {"warning": "", "seconds": found.seconds, "iterations": np.nan, "excluded": None, "status": found.reason}
     if found.labels.size:
         of_15 = result if found.problem == "(15)" else None
         diagnostics = find_diagnostics(task.X, found.labels, of_15, nu=task.nu, penalty=task.penalty)
         row["warning"] = ", ".join(diagnostic.code for diagnostic in diagnostics)
-    if found.labels.size and y_true is not None:
-        row["error"] = error_of(y_true, found.labels)
-        row["adjusted_rand"] = metrics.adjusted_rand_score(y_true, found.labels)
+        if y_true is not None:
+            row["error"] = error_of(y_true, found.labels)
+            row["adjusted_rand"] = metrics.adjusted_rand_score(y_true, found.labels)
     if result is not None:
         row |= {"value": formatted_upper(result.value, result.gap), "gap": formatted_upper(result.gap)}
         row |= {"lower": formatted_lower(result.lower, result.gap), "upper": formatted_upper(result.upper, result.gap)}
         row |= {"rank": metrics.numerical_rank(result.F), "eigenvalue_ratio": metrics.eigenvalue_ratio(result.F)}
-        row |= {"iterations": result.n_iter, "excluded": result.n_excluded or None}
-        row["status"] = found.reason or str(result.status)
-    if result is not None and y_true is not None:
-        for rule in roundings:
-            rounding = ROUNDINGS.get(rule, partial(goemans_williamson, rng=task.seed))
-            row[f"error_{rule}"] = error_of(y_true, rounding(result.F, **task.given))
+        row |= {"iterations": result.n_iter, "excluded": result.n_excluded or None, "status": str(result.status)}
+        if y_true is not None:
+            for rule in roundings:
+                rounding = ROUNDINGS.get(rule, partial(goemans_williamson, rng=task.seed))
+                row[f"error_{rule}"] = error_of(y_true, rounding(result.F, **task.given))
     return row

@@ -24,7 +24,7 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of
+from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of, renormalize_weights
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups
@@ -46,7 +46,6 @@ CENTRAL = (0.025, 0.975)  # quantiles between which modes are counted
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
 SPLIT_TOL, SPLIT_RTOL, SPLIT_MAX_ITER = 1e-2, 0.1, 120  # tolerances and iteration limit of each split
 SPLIT_OPERATIONS = 4e9  # of each split
-KMEANS_N_INIT = 10  # for more than two clusters
 MAX_UNTIED = 0.9  # of the rows: with fewer distinct values, those of a column are spread
 COST_RTOL = 1e-6  # relative tolerance for equal costs
 
@@ -268,10 +267,7 @@ class Split:
             labels = label_candidates(X, result.F, pair_penalty)[1]
             W = oriented_direction(X, labels * labels[0], pair_penalty)[1][:, None]
         else:
-            options: dict[str, Any] = {"sample_weight": X.weights, "chunklets": X.chunklets}
-            functions = cluster_jointly(
-                X.array(), result, self.n_clusters, weights=pair_penalty, n_init=KMEANS_N_INIT, rng=0, **options
-            )
+            functions = cluster_jointly(X, result, self.n_clusters, weights=pair_penalty, rng=0)
             W = (functions.coef - functions.coef.mean(axis=0)).T
             W = W @ np.linalg.svd(X.times_root_counts(X @ W), full_matrices=False)[2][: self.n_clusters - 1].T
         return np.asarray(W * inverse_or_one(np.sqrt(X.mean_of((X @ W) ** 2))))
@@ -350,7 +346,7 @@ def units_of(points: Points) -> npt.NDArray[np.intp]:
 
 def subset_of(points: Points, mask: npt.NDArray[np.bool_]) -> Points:
     """Return some of the points, with their weights and constraints."""
-    weights = None if points.weights is None else points.weights[mask] / points.weights[mask].sum()
+    weights = renormalize_weights(points.weights, mask)
     return array_points(points.array()[mask], weights, points.chunklets.subset(mask))
 
 
@@ -376,21 +372,16 @@ def sample_points(
     table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
     n = table.shape[0] if table.ndim == 2 else 0
     weights = as_weights(sample_weight, n)
-    mask = np.ones(n, dtype=bool)
-    mask = mask if weights is None else weights.mask.copy()
+    rows = np.arange(n) if weights is None else np.flatnonzero(weights.mask)
     max_rows = int(np.clip(MAX_ENTRIES // max(table.shape[-1], 1), MIN_ROWS, MAX_ROWS))
-    if np.count_nonzero(mask) > max_rows:
-        chosen = rng.choice(np.flatnonzero(mask), max_rows, replace=False)
-        mask = np.isin(np.arange(n), chosen)
-    if not mask.all():
-        rows = np.flatnonzero(mask)
+    if len(rows) > max_rows:
+        rows = np.sort(rng.choice(rows, max_rows, replace=False))
+    if len(rows) < n:
         table = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
     data = as_data(np.asarray(table_array(table) if hasattr(table, "toarray") else table), warn=False)
-    normalized = None
-    if weights is not None and weights.normalized is not None:
-        normalized = weights.normalized[mask[weights.mask]]
-        normalized = normalized / normalized.sum()
-    return array_points(data, normalized, chunklets_of(constraints, n).subset(mask))
+    every = None if weights is None or weights.normalized is None else weights.of_all()
+    chunklets = chunklets_of(constraints, n).subset(np.isin(np.arange(n), rows))
+    return array_points(data, renormalize_weights(every, rows), chunklets)
 
 
 # One mode

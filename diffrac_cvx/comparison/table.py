@@ -72,6 +72,11 @@ class ReportTable:
         return [ReportTable(head, tuple(rows)) for head, *rows in cut]
 
 
+def table_of_entries(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> ReportTable:
+    """Return the table of some entries of records, titled by their names, without empty columns."""
+    return ReportTable.from_records(records, {key: key.replace("_", " ") for key in keys}).without_empty_columns()
+
+
 class TableReport:
     """Rendering of a result with tables and messages, as text and as HTML."""
 

@@ -15,7 +15,7 @@ import scipy.optimize
 from diffrac_cvx.certificates import certify_v, certify_y
 from diffrac_cvx.comparison.disagreements import contradictions_between, contradictions_within
 from diffrac_cvx.comparison.methods import MethodResult, summarize_error
-from diffrac_cvx.comparison.table import ReportTable, TableReport
+from diffrac_cvx.comparison.table import ReportTable, TableReport, table_of_entries
 from diffrac_cvx.datasets.planted import make_planted
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.points.checks import Array, as_seed, positive, positive_int
@@ -136,8 +136,7 @@ class Validation(TableReport):
         records = [
             {"instance": i, **row, "violations": len(row["violations"]) or None} for i, row in enumerate(self.rows)
         ]
-        titles = {key: key.replace("_", " ") for key in ("instance", *COLUMNS)}
-        return [ReportTable.from_records(records, titles).without_empty_columns()]
+        return [table_of_entries(records, ("instance", *COLUMNS))]
 
     def messages(self) -> list[str]:
         """Return the number of instances that passed, and the violations."""

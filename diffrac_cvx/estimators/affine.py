@@ -2,7 +2,9 @@
 
 import copy
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +16,23 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.machine.deadlines import seconds_left
-from diffrac_cvx.points.checks import Array, PointWeights, one_of, positive, positive_int, warn_constant
+from diffrac_cvx.machine.deadlines import deadline_after, seconds_left, time_limited
+from diffrac_cvx.machine.threads import one_thread
+from diffrac_cvx.points.checks import (
+    Array,
+    PointWeights,
+    all_positive_weights,
+    centered_data,
+    one_of,
+    positive,
+    positive_int,
+    warn_constant,
+)
 from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
-from diffrac_cvx.points.linear_algebra import inverse_or_one
+from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points, table_times
 from diffrac_cvx.problem.formatting import format_upper, width_of
@@ -32,6 +46,19 @@ from diffrac_cvx.solvers.factored.sampling import many_rows
 
 VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
 CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def limited(fit: Fit) -> Fit:
+    """Decorate ``fit`` to use one thread; after ``time_limit`` it computes only short, necessary steps."""
+
+    @wraps(fit)
+    def fit_in_time(estimator: Any, *args: Any, **options: Any) -> Any:
+        limit = None if estimator.time_limit is None else positive(estimator.time_limit, "time_limit")
+        with one_thread(), time_limited(deadline_after(limit)):
+            return fit(estimator, *args, **options)
+
+    return cast(Fit, fit_in_time)
 
 
 class ScaledTable(NamedTuple):
@@ -83,15 +110,13 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 points, make_excluded(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None
             )
             inverse_scale = inverse_or_one(np.sqrt(points.mean_squares()))
-        scaled = points.scaled(inverse_scale)
-        return ScaledTable(
-            scaled if points.excluded is None else scaled.with_excluded(points.excluded), mean, inverse_scale
-        )
+        scaled = points.scaled(inverse_scale).with_excluded(points.excluded)
+        return ScaledTable(scaled, mean, inverse_scale)
 
     @property
     def _penalty(self) -> Penalty:
-        """The penalty on the columns."""
-        return self._on_columns(Penalty(lam=self.lam, ridge=self.ridge))
+        """The penalty on the columns, with the ridge that was chosen if it is "auto"."""
+        return self._on_columns(Penalty(lam=self.lam, ridge=getattr(self, "ridge_", self.ridge)))
 
     def _on_columns(self, weights: Penalty) -> Penalty:
         """Return a penalty of these weights with the groups and sign constraints of the columns."""
@@ -164,6 +189,18 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         """Return the labels for these values."""
         return cluster_indices(values)
+
+
+def recentered(
+    X: Points,
+    point_weights: Array | None,
+    rows: npt.NDArray[np.intp] | slice = slice(None),
+    constraints: Constraints | None = None,
+) -> tuple[Points, Array]:
+    """Return some of centred points with other weights, centred again, and the mean that is subtracted."""
+    table, weights = X.array()[rows], all_positive_weights(point_weights)
+    centered = centered_data(table, weights, means=X.means, warn=False)
+    return weighted_points(centered, weights, constraints), mean_of(table, point_weights)
 
 
 def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:

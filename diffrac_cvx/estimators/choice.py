@@ -2,25 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.estimators.affine import optimality_gap
+from diffrac_cvx.estimators.affine import optimality_gap, recentered
 from diffrac_cvx.machine.deadlines import is_late, seconds_left
 from diffrac_cvx.metrics import adjusted_rand_score, eigenvalue_ratio
-from diffrac_cvx.points.checks import Array, all_positive_weights, centered_data
-from diffrac_cvx.points.dense import weighted_points
+from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import mean_of, renormalize_weights, scale_by_sqrt_weights
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding import kmeans_centered
+from diffrac_cvx.rounding import kmeans_1d, kmeans_centered
 from diffrac_cvx.rounding.diagnostics import find_diagnostics, points_needed
-from diffrac_cvx.rounding.directions import oriented_direction, threshold
+from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
+from diffrac_cvx.rounding.two_clusters import threshold_between
 from diffrac_cvx.solvers import low_rank
 from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 
@@ -29,7 +29,6 @@ PartitionLabels = npt.NDArray[np.int64]
 POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
 MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
 SCORE_DECIMALS = 9  # scores that agree to these decimals are tied
-N_INIT = 10  # of k-means, for more than two clusters
 REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
 SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
 MIN_STABILITY = 0.8  # minimum agreement of predicted labels, and minimum prediction strength
@@ -60,13 +59,12 @@ class AffinePartition:
 
     setting: GridSetting
     n_clusters: int
-    functions: AffineScores  # one for two clusters, otherwise K
+    functions: AffineScores
     result: Result
 
     def label(self, X: Array | Points) -> PartitionLabels:
         """Return clusters 0, 1, ... of points, (n,)."""
-        values = self.functions.of(X)
-        return cluster_indices(values if self.n_clusters > 2 else values[:, 0])
+        return cluster_indices(self.functions.of(X))
 
 
 class HeldOutResult(NamedTuple):
@@ -99,37 +97,40 @@ def round_to_partition(X: Any, setting: GridSetting, result: Result, n_clusters:
     """Round a solution and fit affine functions to the labels, as `DiffracClustering` does."""
     weights = weights_of(setting.penalty, X.shape[1])
     if n_clusters > 2:
-        options: dict[str, Any] = {"n_init": N_INIT, "rng": seed, "sample_weight": X.weights}
-        functions = cluster_jointly(X.array(), result, n_clusters, weights=weights, **options)
-        return AffinePartition(setting, n_clusters, functions, result)
-    if n_clusters == 1:
-        return AffinePartition(setting, 1, AffineScores(np.zeros((1, X.shape[1])), np.zeros(1)), result)
-    _, v = oriented_direction(X, kmeans_centered(result.F, X.weights), weights)
-    return AffinePartition(setting, 2, AffineScores(v[None], -np.array([threshold(X @ v, X.weights)])), result)
+        functions = cluster_jointly(X, result, n_clusters, weights=weights, rng=seed)
+    elif n_clusters == 1:
+        functions = AffineScores(np.zeros(X.shape[1]), np.zeros(()))
+    else:
+        _, v = oriented_direction(X, kmeans_centered(result.F, X.weights), weights)
+        projections = X @ v
+        functions = AffineScores(v, np.asarray(-threshold_between(projections, kmeans_1d(projections, X.weights))))
+    return AffinePartition(setting, n_clusters, functions, result)
 
 
 def follow_path(
     X: Points,
-    settings: Sequence[GridSetting],
-    counts: Sequence[int],
+    grid: Sequence[tuple[GridSetting, int]],
     *,
     tol: float,
     seed: int,
+    starts: Sequence[Result] = (),
 ) -> list[AffinePartition]:
-    """Cluster all points at each setting and number of clusters, each setting warm-started from its predecessor.
+    """Cluster points at each setting and number of clusters; fewer if the time is over.
 
-    There are fewer partitions, but at least one, if the time is over.
+    All points are clustered at least once, each setting warm-started from its predecessor.  The starts of a half-sample
+    are the results for all points, one for each entry of the grid.
     """
     found: list[AffinePartition] = []
-    start = None
-    for k, setting in enumerate(settings):
-        if found and is_late():
+    result = last = None
+    for k, (setting, count) in enumerate(grid):
+        if is_late() and (found or starts):
             break
-        all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # a bad start for a few features
-        result = solve_setting(X, setting, None if all_used else start, tol)
-        for count in counts if found or not is_late() else counts[:1]:
-            found.append(round_to_partition(X, setting, result, count, seed))
-        start = result if result.G is not None else start
+        if result is None or setting != grid[k - 1][0]:
+            # a solution that uses all features, or others than a half-sample, is a bad start for a few features
+            is_bad = is_wide_and_sparse(X, setting) and (bool(starts) or grid[k - 1][0].lam == 0.0)
+            result = solve_setting(X, setting, None if is_bad else starts[k] if starts else last, tol)
+            last = result if result.G is not None else last
+        found.append(round_to_partition(X, setting, result, count, seed))
     return found
 
 
@@ -148,22 +149,14 @@ def max_column_r2(X: Array, labels: PartitionLabels, point_weights: Array | None
     return min(float(np.max(inside / np.where(total > 0.0, total, 1.0))), 1.0)
 
 
-def subset_of(X: Points, rows: RowIndices) -> tuple[Points, Array]:
-    """Return some of the points, centred, and the subtracted mean."""
-    subset, point_weights = X.array()[rows], renormalize_weights(X.weights, rows)
-    weights = all_positive_weights(point_weights)
-    return weighted_points(centered_data(subset, weights, means=X.means, warn=False), weights), mean_of(
-        subset, point_weights
-    )
-
-
 def subsample_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array]:
     """Return the points for comparing settings, all or a random subsample, and their mean."""
     n, d = X.shape
     max_points = max(MAX_POINTS, int(2 * POINTS_FACTOR * points_needed(d)))
     if n <= max_points:
         return X, np.zeros(d)
-    return subset_of(X, np.sort(rng.choice(n, max_points, replace=False)))
+    rows = np.sort(rng.choice(n, max_points, replace=False))
+    return recentered(X, renormalize_weights(X.weights, rows), rows)
 
 
 def draw_half_samples(n: int, n_resamples: int, rng: np.random.Generator) -> list[tuple[RowIndices, RowIndices]]:
@@ -188,27 +181,19 @@ def evaluate_half(
     seed: int,
 ) -> list[HeldOutResult]:
     """Cluster a half-sample at each setting and predict the others; fewer results if the time is over."""
-    (points, mean), held_out_weights = subset_of(X, half[0]), renormalize_weights(X.weights, half[1])
-    others = X.array()[half[1]]
-    held_out = others - mean
+    rows, held_out = half
+    points, mean = recentered(X, renormalize_weights(X.weights, rows), rows)
+    others, weights = X.array()[held_out], renormalize_weights(X.weights, held_out)
+    grid, starts = [(whole.setting, whole.n_clusters) for whole in partitions], [whole.result for whole in partitions]
     found: list[HeldOutResult] = []
-    result = None
-    for k, whole in enumerate(partitions):
-        if is_late():
-            break
-        setting = whole.setting
-        if result is None or setting != partitions[k - 1].setting:
-            # the half-sample may select other features
-            warm_start = None if is_wide_and_sparse(points, setting) else whole.result
-            result = solve_setting(points, setting, warm_start, tol)
-        partition = round_to_partition(points, setting, result, whole.n_clusters, seed)
-        predicted = partition.label(held_out)
+    for whole, part in zip(partitions, follow_path(points, grid, tol=tol, seed=seed, starts=starts), strict=False):
+        predicted, coef = part.label(others - mean), np.atleast_2d(part.functions.coef)
         found.append(
             HeldOutResult(
                 agreement(predicted, whole.label(others)),
-                explained_variance(held_out @ partition.functions.coef.T, predicted, held_out_weights),
-                np.any(partition.functions.coef, axis=0),
-                partition.label(points),
+                explained_variance((others - mean) @ coef.T, predicted, weights),
+                np.any(coef, axis=0),
+                part.label(points),
                 predicted,
             )
         )
@@ -265,7 +250,7 @@ def tabulate(
         found = find_diagnostics(X, clusters, one.result, n_clusters=max(one.n_clusters, 2), **known)
         diagnostics.append(tuple(diagnostic.code for diagnostic in found))
     usable, lower = np.array([not codes for codes in diagnostics]), np.array([result.lower for result in results])
-    coef = [one.functions.coef if one.n_clusters > 2 else one.functions.coef[0] for one in partitions]
+    coef = [one.functions.coef for one in partitions]
     ratios = [eigenvalue_ratio(scale_by_sqrt_weights(result.F, X.weights)) for result in results]
     table: dict[str, Any] = {
         **{f"param_{name}": np.array([one[name] for one in weights]) for name in ("lam", "ridge", "nu")},
@@ -385,9 +370,9 @@ def compare_settings(
     """
     rng = np.random.default_rng(seed)
     points, center = subsample_points(X, rng)
-    found, halves = follow_path(points, settings, counts, tol=tol, seed=seed), []
-    for half in draw_half_samples(len(points), n_resamples, rng):
-        halves.append(evaluate_half(points, half, found, tol=tol, seed=seed))
+    found = follow_path(points, [*product(settings, counts)], tol=tol, seed=seed)
+    drawn = draw_half_samples(len(points), n_resamples, rng)
+    halves = [evaluate_half(points, half, found, tol=tol, seed=seed) for half in drawn]
     table = tabulate(points, found, halves, criterion)
     if X_all is not None and len(points) < len(X_all):
         table["labels"] = np.stack([partition.label(X_all - center) for partition in found])

@@ -11,27 +11,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, optimality_gap, require_one_direction
+from diffrac_cvx.estimators.affine import AffineClusterer, limited, optimality_gap, recentered, require_one_direction
 from diffrac_cvx.machine.deadlines import deadline_after, is_late, seconds_left, time_limited
-from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import (
     Array,
-    all_positive_weights,
     as_weights,
-    centered_data,
     format_exact,
     nonnegative,
     one_of,
-    positive,
     rows_with_weight,
 )
 from diffrac_cvx.points.constraints import Constraints, split_unlabelled
-from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.linear_algebra import mean_of
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
-from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
+from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import AffineScores, ClusterIndices, classify_jointly, cluster_indices
@@ -148,7 +142,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         self.tol, self.max_iter, self.time_limit, self.standardize = tol, max_iter, time_limit, standardize
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
-    @one_thread()
+    @limited
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit the classes of all points and the affine functions.
 
@@ -165,11 +159,6 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
         Errors and warnings are those of `DiffracClustering.fit`, without diagnostics.
         """
-        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
-        with time_limited(deadline_after(limit)):
-            return self._fit(X, y, sample_weight)
-
-    def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
         ridges, fractions = self._settings()
         self.ridge_, self.labeled_weight_ = ridges[0], fractions[0]
         if y is None:
@@ -186,8 +175,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             )
         settings = list(product(ridges, fractions))
         if len(settings) > 1:
-            left = seconds_left()
-            with time_limited(deadline_after(None if left is None else SELECTION_TIME_FRACTION * left)):
+            with time_limited(deadline_after(seconds_left(SELECTION_TIME_FRACTION))):
                 self.ridge_, self.labeled_weight_ = settings[self._choose(data.X, seen, settings)]
         functions, points, result = self._find(data.X, seen)
         self._store_bounds(result)
@@ -214,28 +202,21 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             )
         return ridges, fractions
 
-    @property
-    def _penalty(self) -> Penalty:
-        """The penalty, with the current ridge."""
-        return self._on_columns(Penalty(lam=self.lam, ridge=self.ridge_))
-
     def _find(self, X: Points, classes: ClusterIndices) -> tuple[AffineScores, Any, Result]:
         """Return the functions of partially known classes, one for two, the weighted `Points`, and their solution."""
         point_weights = reweight_known(X.weights, classes != UNLABELED, self.labeled_weight_)
-        mean, weights = mean_of(X.array(), point_weights), weights_of(self._penalty, X.shape[1])
         constraints = Constraints(groups=classes)
         if len(self.classes_) == 2:
             constraints = Constraints(labels=np.where(classes == UNLABELED, np.nan, 2.0 * classes - 1.0))
-        weighted = all_positive_weights(point_weights)
-        points = weighted_points(centered_data(X.array(), weighted, means=X.means, warn=False), weighted, constraints)
-        result = self._relax(points)
+        points, mean = recentered(X, point_weights, constraints=constraints)
+        weights, result = weights_of(self._penalty, X.shape[1]), self._relax(points)
         if len(self.classes_) == 2:
             labels = labels_from_known(result.F, points.chunklets)
-            average = float(points.mean_of(labels))
-            v = best_direction(points, labels - average, weights)
-            return AffineScores(v, average - v @ mean), points, result
-        scores = classify_jointly(points.array(), result, classes, weights=weights, sample_weight=point_weights)
-        return AffineScores(scores.coef, scores.intercept - scores.coef @ mean), points, result
+            average = points.mean_of(labels)
+            found = AffineScores(best_direction(points, labels - average, weights), average)
+        else:
+            found = classify_jointly(points, result, classes, weights=weights)
+        return AffineScores(found.coef, found.intercept - found.coef @ mean), points, result
 
     def _choose(self, X: Points, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:
         """Return the index of the setting with the lowest cross-validation error; ties go to the first.

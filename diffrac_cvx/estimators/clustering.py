@@ -15,15 +15,15 @@ from diffrac_cvx.estimators.affine import (
     AffineClusterer,
     ScaledTable,
     choose_seed,
+    limited,
     optimality_gap,
     require_flag,
     require_one_direction,
 )
 from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
-from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.metrics import adjusted_rand_score
-from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive, positive_int, rows_with_weight
+from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one
@@ -36,8 +36,9 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
-from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction, threshold
+from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
+from diffrac_cvx.rounding.two_clusters import kmeans_1d, threshold_between
 from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact.search import optimal_labels
 from diffrac_cvx.solvers.factored.sampling import many_rows
@@ -48,7 +49,7 @@ STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 AUTO = "auto"
 MIN_AUTO_POINTS, MAX_AUTO_CLUSTERS, N_HALVES = 6, 8, 6  # of n_clusters="auto"
 AUTO_TIME_FRACTION = 0.7  # of the time limit
-KMEANS_N_INIT = 10  # for more than two clusters
+OTHER_SEED = 10  # of k-means, in the test for stability
 
 
 class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
@@ -199,7 +200,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
         self.standardize, self.random_state, self.callback = standardize, random_state, callback
 
-    @one_thread()
+    @limited
     def fit(
         self,
         X: npt.ArrayLike,
@@ -237,12 +238,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         DegenerateDataWarning
             For each of ``diagnostics_``.
         """
-        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
-        with time_limited(deadline_after(limit)):
-            return self._fit(X, sample_weight, constraints)
-
-    def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, constraints: Constraints | None) -> Self:
-        """Fit the directions and clusters; after the time limit only short, necessary steps are computed."""
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
         if not isinstance(constraints, Constraints | None):
@@ -273,10 +268,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             "sample_weight": None if weights is None else weights.of_all(), "constraints": constraints,
         }  # fmt: skip
         if self.test_structure:
-            left = seconds_left()
             self.structure_ = structure_test(
                 given, nu=self.nu, penalty=self._penalty, n_clusters=K, standardize=self.standardize,
-                time_limit=None if left is None else STRUCTURE_TIME_FRACTION * left, **problem,
+                time_limit=seconds_left(STRUCTURE_TIME_FRACTION), **problem,
             )  # fmt: skip
         data = self._scale(given, weights, constraints)
         result = self._relax(data.X)
@@ -300,7 +294,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if self.test_structure and K > 1:
             self.diagnostics_ = (*self._structure_diagnostics(given, data, problem), *self.diagnostics_)
         for diagnostic in self.diagnostics_ if K > 1 else (ONE_CLUSTER_REQUESTED,):
-            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=4)
+            warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
         if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
             direction = direction_problem(data.X, float(self.nu), self._penalty)
             X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
@@ -309,17 +303,16 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def _choose_count(self, given: Array, weights: PointWeights | None) -> int:
         """Return the number of clusters of the largest prediction strength."""
-        n, penalty, left = len(given), self._penalty, seconds_left()
+        n, penalty = len(given), self._penalty
         if n < MIN_AUTO_POINTS:
             raise ParameterError(f"n_clusters = 'auto' needs at least {MIN_AUTO_POINTS} points, not {n}; give a number")
         if penalty.nonnegative is not None:
             raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'; remove it")
         ridge: Any = penalty.ridge  # one for all columns, or one each
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
-        limit = None if left is None else AUTO_TIME_FRACTION * left
         X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)
         options: dict[str, Any] = {"criterion": "gain", "n_resamples": N_HALVES, "seed": choose_seed(self.random_state)}
-        with warnings.catch_warnings(), time_limited(deadline_after(limit)):
+        with warnings.catch_warnings(), time_limited(deadline_after(seconds_left(AUTO_TIME_FRACTION))):
             warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
             table = compare_settings(X, [setting], counts, tol=self.tol, **options)[1]
         return int(table["param_n_clusters"][np.argmin(table["rank_score"])])
@@ -373,7 +366,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         words = "a tolerance ten times larger"
         changed: dict[str, Any] = {"tol": min(10.0 * self.tol, 1.0)}
         if self.n_clusters_ > 2:
-            words, changed = "other random initialisations", {"random_state": KMEANS_N_INIT}
+            words, changed = "other random initialisations", {"random_state": OTHER_SEED}
         columns = self._penalty  # by index: arrays have no names
         changed |= {"groups": columns.groups, "nonnegative": columns.nonnegative}
         changed |= {"test_structure": False, "prove": False, "callback": None, "n_clusters": self.n_clusters_}
@@ -390,9 +383,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if K == 1:
             return np.zeros(X.shape[1]), 0.0
         if K > 2:
-            options: dict[str, Any] = {"n_init": KMEANS_N_INIT, "rng": choose_seed(self.random_state)}
-            options |= {"sample_weight": X.weights, "chunklets": X.chunklets}
-            return cluster_jointly(X.array(), result, K, weights=pair_penalty, **options)
+            return cluster_jointly(X, result, K, weights=pair_penalty, rng=choose_seed(self.random_state))
         candidates = label_candidates(X, result.factor, pair_penalty)
         if X.chunklets.labeled >= 0:  # least squares on the labels
             mean = float(X.mean_of(candidates[0]))
@@ -421,7 +412,7 @@ def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) ->
             break
         labels = changed
     if not np.ptp(changed):
-        intercept = -threshold(projections, X.weights)
+        intercept = -threshold_between(projections, kmeans_1d(projections, X.weights))
     product = float(X.mean_of(labels * projections))
     return v, intercept, 1.0 - (1.0 - nu) * mean**2 - product
 

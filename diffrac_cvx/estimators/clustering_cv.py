@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import ClusterMixin
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed, require_one_direction
+from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed, limited, require_one_direction
 from diffrac_cvx.estimators.choice import (
     POINTS_FACTOR,
     SELECTION_CRITERIA,
@@ -19,8 +19,7 @@ from diffrac_cvx.estimators.choice import (
     default_setting,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
-from diffrac_cvx.machine.deadlines import Timer, deadline_after, time_limited
-from diffrac_cvx.machine.threads import one_thread
+from diffrac_cvx.machine.deadlines import deadline_after, seconds_left, time_limited
 from diffrac_cvx.points.checks import as_weights, in_unit_interval, nonnegative, one_of, positive, positive_int
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.reading import table_array
@@ -162,7 +161,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.random_state = random_state
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
-    @one_thread()
+    @limited
     def fit(
         self,
         X: npt.ArrayLike,
@@ -189,9 +188,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """
         self._settings((2, 1), UNIT_PENALTY)  # checks the grid before the table is read
         one_of(self.criterion, "criterion", tuple(SELECTION_CRITERIA))
-        tol, limit = positive(self.tol, "tol"), self.time_limit
-        timer = Timer(None if limit is None else positive(limit, "time_limit"))
-        counts = self._counts()
+        tol, counts = positive(self.tol, "tol"), self._counts()
         given = table_array(self._read_table(X, ensure_min_samples=max(counts[-1], 2)))
         columns = self._on_columns(UNIT_PENALTY)
         chunklets_of(constraints, len(given))  # raises an error if the constraints do not fit
@@ -203,7 +200,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         options: dict[str, Any] = {"criterion": self.criterion, "tol": tol, "seed": seed}
         options["n_resamples"] = positive_int(self.n_resamples, "n_resamples")
         options["X_all"] = (given - data.mean) * data.inverse_scale
-        with time_limited(deadline_after(None if limit is None else (1.0 - REFIT_TIME_FRACTION) * limit)):
+        with time_limited(deadline_after(seconds_left(1.0 - REFIT_TIME_FRACTION))):
             found, self.cv_results_ = compare_settings(data.X, settings, counts, **options)
         table = self.cv_results_
         i = self.best_index_ = int(np.argmin(table["rank_score"]))
@@ -212,7 +209,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.n_clusters_, self.selection_frequencies_ = found[i].n_clusters, table["selection_frequencies"][i]
         given_parameters = ("max_iter", "standardize", "groups", "group_weights", "nonnegative")
         parameters = {name: getattr(self, name) for name in given_parameters}
-        parameters |= {"tol": min(tol, 1e-4), "time_limit": timer.time_left, "random_state": seed}
+        parameters |= {"tol": min(tol, 1e-4), "time_limit": seconds_left(), "random_state": seed}
         parameters |= {"n_clusters": self.n_clusters_, **self.best_params_}
         best = self.best_estimator_ = DiffracClustering(**parameters)
         best.fit(X, sample_weight=sample_weight, constraints=constraints)
@@ -230,17 +227,17 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _settings(self, shape: tuple[int, ...], columns: Penalty) -> list[GridSetting]:
         """Return the checked grid for a table of this shape, the setting nearest to the default weights first."""
         lams, ridges = default_grid(*shape) if len(self._counts()) == 1 else (DEFAULT_LAMS, DEFAULT_RIDGES)
-        given = {"lams": lams if self.lams is None else self.lams}
-        given["ridges"] = ridges if self.ridges is None else self.ridges
-        checks = (("lams", nonnegative), ("ridges", nonnegative), ("nus", in_unit_interval))
-        grid: list[list[float]] = []
-        for name, check in checks:
-            values = np.unique(np.asarray(given.get(name, self.nus)))
-            if values.size == 0:
+        given = (
+            ("lams", lams if self.lams is None else self.lams, nonnegative),
+            ("ridges", ridges if self.ridges is None else self.ridges, nonnegative),
+            ("nus", self.nus, in_unit_interval),
+        )
+        down: list[list[float]] = []  # in solution order: large weights first, neighbours similar, for warm starts
+        for name, values, check in given:
+            distinct = np.unique(np.asarray(values))
+            if distinct.size == 0:
                 raise ParameterError(f"{name} is empty; give at least one number")
-            grid.append([check(value, name) for value in values])
-        # In solution order: large weights first, neighbours similar, for warm starts.
-        down = [sorted(set(values), reverse=True) for values in grid]
+            down.append([check(value, name) for value in distinct][::-1])
         settings = [GridSetting(lam, ridge, nu, columns) for nu, ridge, lam in product(*down[::-1])]
         default = default_setting(settings)
         return [default, *(setting for setting in settings if setting != default)]

@@ -6,10 +6,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed
-from diffrac_cvx.machine.deadlines import deadline_after, time_limited
-from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, positive, positive_int
+from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed, limited
+from diffrac_cvx.points.checks import Array, positive_int
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights
@@ -88,7 +86,7 @@ class MultiLabelDiffrac(AffineClusterer):
         tags.target_tags.single_output, tags.target_tags.multi_output = False, True
         return tags
 
-    @one_thread()
+    @limited
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
         """Fit the labels and their directions.
 
@@ -97,12 +95,10 @@ class MultiLabelDiffrac(AffineClusterer):
         has fewer than n_labels labels.
         """
         k = positive_int(self.n_labels, "n_labels")
-        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
         table = self._read_table(X, ensure_min_samples=2)
         data = self._scale(table_array(table))
-        with time_limited(deadline_after(limit)):
-            result = self._relax(data.X)
-            found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=choose_seed(self.random_state))
+        result = self._relax(data.X)
+        found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=choose_seed(self.random_state))
         self._store_bounds(result)
         self.weights_, self.objective_ = found.weights, found.objective
         self._store_functions(*affine_functions(data.X.array(), result, found.scores), data)

@@ -89,11 +89,11 @@ class Timer:
         return None if np.isinf(self.limit) else max(self.remaining / parts, MIN_SECONDS)
 
 
-def seconds_left() -> float | None:
-    """Return the seconds left, None without a limit; never 0, which solvers reject."""
+def seconds_left(fraction: float = 1.0) -> float | None:
+    """Return the seconds left, or a fraction of them, None without a limit; never 0, which solvers reject."""
     deadline = current_deadline.get()
     left = np.inf if deadline is None else deadline.remaining()
-    return None if np.isinf(left) else max(left, MIN_SECONDS)
+    return None if np.isinf(left) else fraction * max(left, MIN_SECONDS)
 
 
 def check_deadline(operations: float = 0.0) -> None:

@@ -11,7 +11,7 @@ from diffrac_cvx.plotting import canvas
 from diffrac_cvx.points.checks import Array, as_data, as_matrix, in_unit_interval, positive_int
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import leading_direction
-from diffrac_cvx.rounding.directions import threshold as threshold_between
+from diffrac_cvx.rounding.two_clusters import kmeans_1d, threshold_between
 
 
 class DirectionDisplay(canvas.Display):
@@ -163,7 +163,8 @@ class ProjectionDisplay(canvas.Display):
         self.classes = np.unique(self.labels)
         if self.labels.shape != self.projection.shape:
             raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points")
-        self.threshold = threshold_between(self.projection) if threshold is None else float(threshold)
+        between = threshold_between(self.projection, kmeans_1d(self.projection)) if threshold is None else threshold
+        self.threshold = float(between)
         self.symbol = symbol
 
     @classmethod

@@ -20,7 +20,6 @@ PERFECT_FIT_COST = 1e-3  # of the cost of one cluster: at a lower cost the relax
 OUTLIER_FRACTION = 0.02  # of the points: a smaller cluster may consist of outliers
 STABLE_RAND_INDEX = 0.9  # adjusted Rand index above which clusters count as unchanged
 USEFUL_BOUND_FRACTION = 0.1  # of the cost of the labels: a smaller lower bound is too weak to be useful
-NO_STRUCTURE = "no structure"  # the only code that concerns the table and not the labels
 SAME_RAND_INDEX = 0.99  # adjusted Rand index from which two partitions count as equal
 VALUE_RTOL = 1e-9  # of the range of a column: values that differ by less count as equal
 MIN_CATEGORY_SIZE = 5  # mean number of points per category: smaller categories can be merged into nearly any clusters
@@ -38,9 +37,6 @@ class Diagnostic:
         return f"{self.message} {self.remedy}"
 
 
-CONSTANT_DATA = Diagnostic(
-    "constant", "All points are equal in every feature, so there are no clusters.", "Check the table."
-)
 ONE_CLUSTER_REQUESTED = Diagnostic(
     "one cluster", "n_clusters = 1 puts all points in one cluster.", "Set n_clusters to at least 2."
 )
@@ -66,7 +62,8 @@ def find_diagnostics(
     """
     X = X if isinstance(X, Points) else array_points(X)
     if not X.used_columns().any():
-        return (CONSTANT_DATA,)
+        message = "All points are equal in every feature, so there are no clusters."
+        return (Diagnostic("constant", message, "Check the table."),)
     _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     n, count, found = len(X), len(sizes), list[Diagnostic]()
     if nu == 0.0:
@@ -125,8 +122,8 @@ def weak_bound(result: Result, objective: float) -> Diagnostic | None:
 
 
 def no_structure(message: str) -> Diagnostic:
-    """Return the warning that null data sets have as low a cost."""
-    return Diagnostic(NO_STRUCTURE, message, "Do not use these clusters; try other features or penalty weights.")
+    """Return the warning that null data sets have as low a cost: it concerns the table and not the labels."""
+    return Diagnostic("no structure", message, "Do not use these clusters; try other features or penalty weights.")
 
 
 def unstable(changed: str, index: float) -> Diagnostic | None:

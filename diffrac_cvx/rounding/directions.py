@@ -24,7 +24,7 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered, labels_from_known
+from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered, labels_from_known, threshold_between
 
 DIRECT_SOLVE_SIZE = 400  # rows and columns of X G above which least squares are solved iteratively
 INITIAL_FEATURES = 300  # of the initial working set of a sparse direction, in whole groups
@@ -251,15 +251,6 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
 
 
-def threshold(values: Array, sample_weight: Array | None = None) -> float:
-    """Return the midpoint between the two clusters of numbers, or the largest number if all are equal."""
-    labels = kmeans_1d(values, sample_weight)
-    above = labels == labels[np.argmax(values)]
-    if above.all():
-        return float(values.max())
-    return float((values[above].min() + values[~above].max()) / 2)
-
-
 def label_candidates(X: Points, F: Array, weights: PairPenalty) -> tuple[Array, Array]:
     """Return the labels of a factor F, and those of exact 2-means of the projections onto the direction of the former.
 
@@ -269,7 +260,8 @@ def label_candidates(X: Points, F: Array, weights: PairPenalty) -> tuple[Array, 
         return (labels_from_known(F, X.chunklets),) * 2
     rounded = X.chunklets.assign_labels(kmeans_centered(F, X.weights), X.weights)
     projections = X @ oriented_direction(X, rounded, weights)[1]
-    return rounded, X.chunklets.assign_labels(projections - threshold(projections, X.weights), X.weights)
+    middle = threshold_between(projections, kmeans_1d(projections, X.weights))
+    return rounded, X.chunklets.assign_labels(projections - middle, X.weights)
 
 
 def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:

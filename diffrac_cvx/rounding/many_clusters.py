@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int
-from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import (
@@ -144,28 +143,22 @@ def cluster_indices(values: Array) -> npt.NDArray[np.int64]:
 
 
 class AffineScores(NamedTuple):
-    """Decision functions X @ coef' + intercept, coef (K, d), intercept (K,): the largest determines the cluster."""
+    """Decision functions X @ coef' + intercept.
+
+    The largest of K functions, coef (K, d) and intercept (K,), determines the cluster, or the sign of a single one,
+    coef (d,) and a number.
+    """
 
     coef: Array
     intercept: Array
 
     def of(self, X: Array | Points) -> Array:
-        """Return the values of the decision functions, (n, K)."""
+        """Return the values of the decision functions, (n, K) or (n,)."""
         return np.asarray(X @ self.coef.T + self.intercept)
 
 
-def cluster_jointly(
-    X: Array,
-    result: Result,
-    n_clusters: int,
-    *,
-    weights: PairPenalty,
-    n_init: int,
-    rng: int,
-    sample_weight: Array | None = None,
-    chunklets: Chunklets = UNCONSTRAINED,
-) -> AffineScores:
-    """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred X (n, d).
+def cluster_jointly(X: Points, result: Result, n_clusters: int, *, weights: PairPenalty, rng: int) -> AffineScores:
+    """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred points.
 
     k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  The points of a chunklet always
     share a cluster: k-means replaces them by their mean.  Clusters are numbered along the direction that separates
@@ -173,25 +166,23 @@ def cluster_jointly(
     """
 
     def assign(points: Array, found: ClusterIndices) -> ClusterIndices:
-        merged, merged_weight = chunklets.means(points, sample_weight)
-        return chunklets.repeat(lloyd(merged, means_of(points, found, sample_weight), merged_weight))
+        merged, merged_weight = X.chunklets.means(points, X.weights)
+        return X.chunklets.repeat(lloyd(merged, means_of(points, found, X.weights), merged_weight))
 
-    merged, merged_weight = chunklets.means(solution_embedding(X, result), sample_weight)
-    start = chunklets.repeat(kmeans_rows(merged, n_clusters, n_init=n_init, rng=rng, sample_weight=merged_weight))
-    found, points, W = alternate_fits(X, start, assign, weights, sample_weight)
-    centers, sizes = means_of(points, found, sample_weight), np.bincount(found, sample_weight)
-    deviations = np.sqrt(array_points(X, sample_weight).mean_squares())
-    return scores_of_centers(centers[order_along_largest(centers, sizes, W * deviations)], W)
+    merged, merged_weight = X.chunklets.means(solution_embedding(X, result), X.weights)
+    start = X.chunklets.repeat(kmeans_rows(merged, n_clusters, rng=rng, sample_weight=merged_weight))
+    found, points, W = alternate_fits(X, start, assign, weights)
+    centers, sizes = means_of(points, found, X.weights), np.bincount(found, X.weights)
+    order = order_along_largest(centers, sizes, W * np.sqrt(X.mean_squares()))
+    return scores_of_centers(centers[order], W)
 
 
-def solution_embedding(X: Array, result: Result) -> Array:
+def solution_embedding(X: Points, result: Result) -> Array:
     """Return X V^(1/2) up to a rotation, or F if the result has no V."""
-    return result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
+    return result.F if result.G is None else dense(products(X.array(), result.G[: X.shape[1]]))
 
 
-def classify_jointly(
-    X: Array, result: Result, classes: ClusterIndices, *, weights: PairPenalty, sample_weight: Array | None = None
-) -> AffineScores:
+def classify_jointly(X: Points, result: Result, classes: ClusterIndices, *, weights: PairPenalty) -> AffineScores:
     """Return decision functions of the classes 0, ..., K - 1; classes (n,) is -1 for unlabelled points.
 
     As `cluster_jointly`, but k-means starts from the means of the labelled points, which keep their class.
@@ -199,13 +190,13 @@ def classify_jointly(
     known = classes >= 0
 
     def assign(points: Array, found: ClusterIndices) -> ClusterIndices:
-        return np.where(known, classes, nearest(points, means_of(points, found, sample_weight)))
+        return np.where(known, classes, nearest(points, means_of(points, found, X.weights)))
 
     points = solution_embedding(X, result)
-    start = means_of(points[known], classes[known], renormalize_weights(sample_weight, known))
+    start = means_of(points[known], classes[known], renormalize_weights(X.weights, known))
     found = fixed_point(partial(assign, points), np.where(known, classes, nearest(points, start)))
-    found, points, W = alternate_fits(X, found, assign, weights, sample_weight)
-    return scores_of_centers(means_of(points, found, sample_weight), W)
+    found, points, W = alternate_fits(X, found, assign, weights)
+    return scores_of_centers(means_of(points, found, X.weights), W)
 
 
 def scores_of_centers(centers: Array, W: Array) -> AffineScores:
@@ -215,23 +206,19 @@ def scores_of_centers(centers: Array, W: Array) -> AffineScores:
 
 
 def alternate_fits(
-    X: Array,
-    clusters: ClusterIndices,
-    assign: Callable[[Array, ClusterIndices], ClusterIndices],
-    weights: PairPenalty,
-    sample_weight: Array | None,
+    X: Points, clusters: ClusterIndices, assign: Callable[[Array, ClusterIndices], ClusterIndices], weights: PairPenalty
 ) -> tuple[ClusterIndices, Array, Array]:
     """Alternate between directions W fitted to clusters and clusters assigned by the values X W', which are returned.
 
     The fit is penalised least squares, as in `certify_clusters`.  The fitted values are scaled to identity covariance
     within clusters, as in linear discriminant analysis; without this a cluster between two others would get no points.
     """
-    data = array_points(X, sample_weight)
+    table, unconstrained = X.array(), array_points(X.array(), X.weights)
     for _ in range(MAX_SCORE_ROUNDS):
         Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
-        W = best_directions(data, Z - data.mean_of(Z), weights)
-        W = unit_within(X @ W.T, clusters, sample_weight).T @ W
-        points, previous = X @ W.T, clusters
+        W = best_directions(unconstrained, Z - X.mean_of(Z), weights)
+        W = unit_within(table @ W.T, clusters, X.weights).T @ W
+        points, previous = table @ W.T, clusters
         clusters = assign(points, previous)
         if np.array_equal(renumber(clusters), renumber(previous)) or is_late():
             break

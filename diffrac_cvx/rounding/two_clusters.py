@@ -181,6 +181,12 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
     return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
 
+def threshold_between(values: Array, labels: Array) -> float:
+    """Return the midpoint between two clusters of numbers, or the largest number if there is only one."""
+    above = labels == labels[np.argmax(values)]
+    return float(values.max()) if above.all() else float((values[above].min() + values[~above].max()) / 2)
+
+
 def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, constraints: Constraints | None = None) -> Array:
     """Refine labels by the alternating optimisation of Eq. (2), up to a fixed point.
 
@@ -307,9 +313,7 @@ def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
 def _kmeans_of_chunklets(x: Array, sample_weight: Array | None, chunklets: Chunklets) -> Array:
     """Return the labels of 2-means; with constraints, applied to the values minus the threshold."""
     y = kmeans_1d(x, sample_weight)
-    votes, top = y, y[np.argmax(x)]
-    if np.ptp(y):
-        votes = top * (x - 0.5 * (x[y == top].min() + x[y != top].max()))
+    votes = y[np.argmax(x)] * (x - threshold_between(x, y)) if np.ptp(y) else y
     return chunklets.adjust_labels(y, scale_by_weights(votes, normalize_weights(sample_weight, len(x))))
 
 

@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 import diffrac_cvx as dc
 from diffrac_cvx.estimators import classifier
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding.many_clusters import classify_jointly, cluster_jointly
@@ -92,12 +93,11 @@ def test_points_that_belong_together_weigh_as_many_as_they_are():
     X, times = rng.standard_normal((60, 3)), rng.integers(1, 6, 60)
     X -= times @ X / times.sum()
     result = dc.low_rank(X, ridge=0.3, sample_weight=times)
-    known = {"weights": PairPenalty(np.zeros(3), a=np.full(3, 0.3**0.5)), "n_init": 1, "rng": 0}
+    known = {"weights": PairPenalty(np.zeros(3), a=np.full(3, 0.3**0.5)), "rng": 0}
     rows = np.repeat(np.arange(60), times)
-    repeated = cluster_jointly(
-        X[rows], result, 4, chunklets=dc.Constraints(groups=rows).chunklets_of(len(rows)), **known
-    )
-    merged = cluster_jointly(X, result, 4, sample_weight=times / times.sum(), **known)
+    chunklets = dc.Constraints(groups=rows).chunklets_of(len(rows))
+    repeated = cluster_jointly(array_points(X[rows], chunklets=chunklets), result, 4, **known)
+    merged = cluster_jointly(array_points(X, times / times.sum()), result, 4, **known)
     np.testing.assert_allclose(repeated.coef, merged.coef, atol=1e-9)
 
 
@@ -233,7 +233,8 @@ def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris)
     assert 0.0 <= model.label_gap_ <= 1.0
     known = dc.DiffracClassifier().fit(X, y)
     equal = {"weights": PairPenalty(np.zeros(4), a=np.full(4, 0.3**0.5))}
-    scores = classify_jointly(standardize_columns(X), dc.low_rank(standardize_columns(X), ridge=0.3), y, **equal)
+    points = array_points(standardize_columns(X))
+    scores = classify_jointly(points, dc.low_rank(standardize_columns(X), ridge=0.3), y, **equal)
     np.testing.assert_allclose(known.decision_function(X), scores.of(standardize_columns(X)), atol=1e-6)
     np.testing.assert_array_equal(known.transduction_, y)
     constraints = dc.Constraints(groups=few)
@@ -243,9 +244,7 @@ def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris)
     half = model.set_params(labeled_weight=0.5).fit(X, few)
     p = np.where(few < 0, 0.5 / 138, 0.5 / 12)
     Z = standardize_columns(X) - p @ standardize_columns(X)
-    scores = classify_jointly(
-        Z, half.result_, few, weights=PairPenalty(np.zeros(4), a=np.full(4, 0.3**0.5)), sample_weight=p
-    )
+    scores = classify_jointly(array_points(Z, p), half.result_, few, **equal)
     np.testing.assert_allclose(half.decision_function(X), scores.of(Z), atol=1e-8)
 
 

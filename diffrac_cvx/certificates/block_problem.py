@@ -10,7 +10,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, Sparse
 from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.points.points import ColumnPoints
@@ -91,7 +91,7 @@ class BlockProblem:
     @cached_property
     def rows(self) -> ColumnPoints:
         """Rows of X, followed by those of A if they differ: the rows that `gram_weights` weight."""
-        return self.X if self.Y is self.X else array_points(np.vstack([self.X.array(), self.Y.array()]))
+        return self.X if self.Y is self.X else DensePoints(np.vstack([self.X.array(), self.Y.array()]))
 
     @cached_property
     def n_terms(self) -> int:

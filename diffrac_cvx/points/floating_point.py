@@ -144,11 +144,3 @@ def residual_bounds(products: Array, norms: Array, target: Array, direction: Rou
     off = (sum_error(d + 16) * norms + 4.0 * sum_error(direction.n) * d**0.5) * direction.norm
     residual = np.abs(target - products)
     return np.asarray((residual + off + direction.target_roundings * UNIT_ROUNDOFF * (1.0 + residual)) ** 2)
-
-
-def block_residual_bound(
-    direction: RoundedDirection, block: Array, target: Array, counts: Array | float = 1.0
-) -> tuple[float]:
-    """Return the sum of `residual_bounds` over the rows of a block, times optional counts."""
-    found = residual_bounds(block @ direction.v, row_norms(block, direction.units), target, direction)
-    return (float(np.sum(found * counts)),)

@@ -16,9 +16,10 @@ from diffrac_cvx.points.floating_point import (
     RoundedDirection,
     RoundedFactor,
     WhiteningErrorBounds,
-    block_residual_bound,
     block_sum_bounds,
+    residual_bounds,
     round_up,
+    row_norms,
     whitening_error_bounds,
 )
 from diffrac_cvx.points.linear_algebra import (
@@ -26,7 +27,6 @@ from diffrac_cvx.points.linear_algebra import (
     inverse_or_one,
     mean_of,
     power_of_two,
-    psd_factor,
     row_products,
     scale_by_sqrt_weights,
     times,
@@ -227,7 +227,12 @@ class Points(ABC):
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
         """Return the map from w to the sums over k of scale_i scale_k (x_i'x_k / 2n)^2 w_k, shape (n,)."""
-        return lambda w: scale * self.quadratic_forms(psd_factor(self.weighted_gram(scale * w))) / (4 * len(self))
+
+        def product(w: Array) -> Array:
+            M = self.weighted_gram(scale * w)
+            return scale * self.stack(lambda block: row_products(times(block, M), block)) / (4 * len(self))
+
+        return product
 
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
@@ -238,14 +243,13 @@ class Points(ABC):
         XG = self @ G
         return times(XG.T, XG) / len(self)
 
-    def columns(self, indexer: Indexer) -> "Points":
-        """Return a subset of the columns, by default in memory."""
-        return self.in_columns().columns(indexer)
+    @abstractmethod
+    def columns(self, indexer: Indexer) -> Self:
+        """Return a subset of the columns."""
 
+    @abstractmethod
     def mean_squares(self) -> Array:
         """Return the (weighted) means of the squared entries of the columns, shape (D,)."""
-        (total,) = self.add(lambda block: (np.sum(block**2, axis=0),))
-        return np.asarray(total / len(self))
 
     def zero_rows(self) -> Mask:
         """Return the mask of zero rows, shape (n,): they contribute only to the number of rows in means."""
@@ -269,8 +273,8 @@ class Points(ABC):
         """Number of terms in an entry of a weighted Gram matrix, or of their roundings if it is summed and rotated."""
         return len(self)
 
-    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
-        """Return bounds on sums of absolute terms, given the sums of squares of some columns, and of their weights."""
+    def absolute_sum_bound(self, squares: Array, weight: float) -> Array:  # noqa: ARG002  # used by sparse columns
+        """Return bounds on sums of absolute terms, given the sums of squares of the columns, and of their weights."""
         return squares  # no term is negative
 
     def mean_of(self, values: Array) -> Array:
@@ -287,7 +291,7 @@ class Points(ABC):
 
     def take(self, indices: Indices) -> Array:
         """Return the rows at increasing indices as an array."""
-        return self.in_columns().rows(indices).array()
+        return np.asarray(self.array()[indices])
 
     # Sums with error bounds, for the exactly centred data
 
@@ -299,9 +303,11 @@ class Points(ABC):
 
     def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
         """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
-        counts = () if self.weights is None else (len(self) * self.weights,)
-        (total,) = self.add(partial(block_residual_bound, direction), target, *counts)
-        return float(total) / len(self)
+
+        def of_block(block: Array, target: Array) -> Array:
+            return residual_bounds(block @ direction.v, row_norms(block, direction.units), target, direction)
+
+        return float(np.mean(self.times_counts(self.stack(of_block, target))))
 
     def whitening_error_bounds(
         self, W: Array, whitened: "Points", diagonal: Array, outside: float = 0.0
@@ -324,16 +330,8 @@ class ColumnPoints(Points):
         return self.hstack(np.ones((len(self), 1)))
 
     @abstractmethod
-    def columns(self, indexer: Indexer) -> Self:
-        """Return a subset of the columns."""
-
-    @abstractmethod
     def as_dense(self) -> "ColumnPoints":
         """Return the points stored as an array, not copied if they are."""
-
-    @abstractmethod
-    def rows(self, indexer: Indexer) -> Self:
-        """Return a subset of the rows."""
 
     @abstractmethod
     def hstack(self, F: Array) -> Self:

@@ -93,7 +93,6 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
             (points.weighted_row_sum(u), u @ X),
             (points.gram(u), gram),
             (points.gram(u, slice(0, 2), slice(2, 5)), gram[:2, 2:5]),
-            (points.rows(slice(5, 9)).array(), X[5:9]),
             (points.squares().array(), X**2),
             (points.mean_abs(), np.mean(np.abs(X), axis=0)),
             (points.hstack(Y).array(), np.column_stack([X, Y])),

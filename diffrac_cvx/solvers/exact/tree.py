@@ -20,7 +20,7 @@ from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.machine.work import count_work, work_done
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import Chunklets
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
@@ -351,7 +351,7 @@ class SparseTree(Tree):
             _, first, number = np.unique(merged, return_index=True, return_inverse=True)
             rank = np.argsort(np.argsort(first))[number]
             labeled = int(rank[np.argmax(merged == np.argmax(fixed != 0))])
-            points = array_points(self.points.array(), self.points.weights, Chunklets(rank, sign, labeled))
+            points = DensePoints(self.points.array(), self.points.weights, Chunklets(rank, sign, labeled))
             limits: dict[str, Any] = {"callback": should_stop, "time_limit": self.timer.time_left}
             limits["tol"] = 0.1 * self.tol
             solutions.append(low_rank(points, self.nu, self.penalty, start=start, **limits))  # type: ignore[arg-type]

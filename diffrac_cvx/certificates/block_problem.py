@@ -28,12 +28,6 @@ def labels_by_zeros(V: Factor) -> Labels:
     return join_labels(np.arange(V.shape[0]), nonzeros.row, nonzeros.col)
 
 
-def groups_of(labels: Labels) -> list[IntegerArray]:
-    """Return the coordinates by label, each group increasing."""
-    order = np.argsort(labels, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-
-
 def join_labels(labels: Labels, j: IntegerArray, k: IntegerArray) -> Labels:
     """Return the labels with the groups of these pairs of coordinates merged."""
     size = int(labels.max(initial=-1)) + 1

@@ -348,10 +348,8 @@ class SparseTree(Tree):
             # The fixed chunklets become one, whose sign is known.
             merged = np.where(fixed != 0, np.argmax(fixed != 0), np.arange(len(fixed)))[self.chunklets.membership]
             sign = self.chunklets.sign * np.where(fixed != 0, fixed, 1)[self.chunklets.membership]
-            _, first, number = np.unique(merged, return_index=True, return_inverse=True)
-            rank = np.argsort(np.argsort(first))[number]
-            labeled = int(rank[np.argmax(merged == np.argmax(fixed != 0))])
-            points = DensePoints(self.points.array(), self.points.weights, Chunklets(rank, sign, labeled))
+            chunklets = Chunklets(merged, sign, int(np.argmax(fixed != 0))).subset(merged >= 0)
+            points = DensePoints(self.points.array(), self.points.weights, chunklets)
             limits: dict[str, Any] = {"callback": should_stop, "time_limit": self.timer.time_left}
             limits["tol"] = 0.1 * self.tol
             solutions.append(low_rank(points, self.nu, self.penalty, start=start, **limits))  # type: ignore[arg-type]

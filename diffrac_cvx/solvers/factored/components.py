@@ -56,11 +56,9 @@ class BlockPoint(NamedTuple):
 
     def like(self, entries: Array) -> "BlockPoint":
         """Return a point of the same shapes from its entries."""
-        pieces, start = [], 0
-        for part in self.parts:
-            pieces.append(entries[start : start + part.size].reshape(part.shape))
-            start += part.size
-        return BlockPoint(pieces[0], pieces[1], pieces[2], pieces[3:])
+        pieces = np.split(entries, np.cumsum([part.size for part in self.parts])[:-1])
+        first, second, third, *others = (one.reshape(part.shape) for one, part in zip(pieces, self.parts, strict=True))
+        return BlockPoint(first, second, third, others)
 
 
 class BlockLagrangian(Lagrangian):
@@ -81,9 +79,8 @@ class BlockLagrangian(Lagrangian):
         """Return q from the point and the products of the blocks' data with their factors."""
         weights, intercepts, F = point.weights, point.intercepts, self.split.F
         q = self.split.squares @ self.expand(weights**2)
-        if F.shape[1]:
-            q += 2 * row_products(F, self.split.X @ self.expand(weights[:, None] * intercepts))
-            q += row_products(F @ (intercepts.T @ intercepts + point.free_factor @ point.free_factor.T), F)
+        q += 2 * row_products(F, self.split.X @ self.expand(weights[:, None] * intercepts))
+        q += row_products(F @ (intercepts.T @ intercepts + point.free_factor @ point.free_factor.T), F)
         for XU in products:
             q += row_products(XU, XU)
         return np.asarray(np.maximum(q, 0.0))
@@ -122,8 +119,6 @@ class BlockLagrangian(Lagrangian):
         weights, intercepts, free_factor, _ = point
         F = self.split.F
         slope = 2 * weights * (self.diagonal - self.split.weighted_squares(u)[self.singles])
-        if not F.shape[1]:
-            return self.single_cost(point), [slope, intercepts.ravel(), free_factor.ravel()]
         uF = u[:, None] * F
         between, MF = self.cross - self.split.X.rmatvec(uF)[self.singles], F.T @ uF / len(F)
         slope += 2 * row_products(between, intercepts)

@@ -23,9 +23,9 @@ from diffrac_cvx.certificates.search import best_combination, top_eigenvalue
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
+from diffrac_cvx.points.linear_algebra import principal_columns, psd_factor, symmetric
 from diffrac_cvx.points.points import ColumnPoints
-from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint, psd_root
+from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     CertifiedPoint,
@@ -77,7 +77,7 @@ def surrogate(problem: DirectionProblem, sample: ColumnPoints, U: Array, M: Arra
     B = W.T @ (A + np.diag(problem.c**2)) @ W
     if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < 0.1:
         return None
-    root, zero = psd_root(symmetric(A)), np.zeros(len(A))
+    root, zero = psd_factor(A).T, np.zeros(len(A))
     rows = DensePoints(root * len(root) ** 0.5)
     penalty = problem.pair_penalty.with_weights(problem.c, zero)
     return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
@@ -105,12 +105,9 @@ def solve_surrogate(
 
     at, done = run_multiplier_method(lagrangian, lagrangian.point(U), max_steps, Memory(), is_converged)
     C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None
-    reached, done = done < max_steps, max(done, 1)
     point = small.rescale(at.U)
-    if C is None:
-        return point._replace(U=at.U), C, done, reached
-    thresholded = threshold_inactive(small, at.U, C)
-    return thresholded if thresholded.value < point.value else point, C, done, reached
+    point = point._replace(U=at.U) if C is None else threshold_inactive(small, point, C)
+    return point, C, max(done, 1), done < max_steps
 
 
 def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:

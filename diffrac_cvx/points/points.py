@@ -217,7 +217,15 @@ class Points(ABC):
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
-        total, gradient = self.add(partial(block_sqrt_sum_and_gradient, U))
+
+        def of_block(block: Array) -> tuple[float, Array]:
+            XU = times(block, U)
+            roots = np.sqrt(squared_norms(XU))
+            # At x_i'U = 0 the norm is not differentiable in U; 0 is one of its subgradients.
+            XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
+            return float(roots.sum()), times(block.T, XU)
+
+        total, gradient = self.add(of_block)
         return total, gradient
 
     def weighted_gram(self, u: Array) -> Array:
@@ -287,7 +295,18 @@ class Points(ABC):
         These are X'Diag(u)X and the sum of 1/u for each floor, and the sums of sqrt(q) and of q.  Zero rows count as
         1/u = 0, because X'Diag(u)X does not depend on their u.
         """
-        return cast(WeightedSums, self.add(partial(block_weighted_sums, U, floors)))
+
+        def of_block(block: Array) -> WeightedSums:
+            q = squared_norms(block @ U)
+            roots, small = np.sqrt(q), q < floors[-1]  # the few rows with small q are added for each floor
+            safe = np.where(small, 1.0, roots)
+            gram, few = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
+            floored = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
+            grams = np.stack([gram + few.T @ (few / below[:, None]) for below in floored])
+            inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored @ few.any(axis=1)
+            return grams, inverse_sums, float(roots.sum()), float(q.sum())
+
+        return cast(WeightedSums, self.add(of_block))
 
     def take(self, indices: Indices) -> Array:
         """Return the rows at increasing indices as an array."""
@@ -380,24 +399,3 @@ def of_products(function: Callable[..., Of], U: Factor, block: Array, *aligned: 
 
 def squared_norms(block: Array) -> Array:
     return row_products(block, block)
-
-
-def block_weighted_sums(U: Array, floors: Array, block: Array) -> WeightedSums:
-    """Return `Points.weighted_sums` of a block; the few rows with small q_i are added for each floor."""
-    q = squared_norms(block @ U)
-    roots, small = np.sqrt(q), q < floors[-1]
-    safe = np.where(small, 1.0, roots)
-    gram, few = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
-    floored = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
-    grams = np.stack([gram + few.T @ (few / below[:, None]) for below in floored])
-    inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored @ few.any(axis=1)
-    return grams, inverse_sums, float(roots.sum()), float(q.sum())
-
-
-def block_sqrt_sum_and_gradient(U: Array, block: Array) -> tuple[float, Array]:
-    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U."""
-    XU = times(block, U)
-    roots = np.sqrt(squared_norms(XU))
-    # At x_i'U = 0 the norm is not differentiable in U; 0 is one of its subgradients.
-    XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
-    return float(roots.sum()), times(block.T, XU)

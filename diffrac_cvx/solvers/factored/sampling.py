@@ -83,25 +83,23 @@ def surrogate(problem: DirectionProblem, sample: ColumnPoints, U: Array, M: Arra
     return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
 
 
-def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:
-    """Return the uncertified gap of a surrogate at an optimally scaled point, where g = T = 1 - value."""
-    u, W = 1.0 / np.sqrt(np.maximum(point.q, 1e-12 * max(point.q.mean(), 1e-300))), small.W
-    if W.size == 0:
-        return 0.0
-    M = symmetric(W.T @ small.X.weighted_gram(u) @ W)
-    t = top_eigenvalue(M) if C is None else best_combination(M, symmetric(W.T @ project_dual(small, C) @ W))[0]
-    return t * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(point.q)))
-
-
 def solve_surrogate(
     small: DirectionProblem, U: Array, C: Array | None, target: float, max_steps: int
 ) -> tuple[PrimalPoint, Array | None, int, bool]:
     """Solve a surrogate to a gap of about target; return the number of L-BFGS steps, and whether they were enough."""
-    lagrangian = Lagrangian(small, C)
+    lagrangian, W = Lagrangian(small, C), small.W
 
     def is_converged(U: Array) -> bool:
-        C = lagrangian.multiplier(U)[0] if small.has_l1 else None
-        return surrogate_gap(small, small.rescale(U), C) <= target
+        if W.size == 0:
+            return True
+        q = small.rescale(U).q  # at the optimal scale g = T = 1 - value; the gap is not certified
+        u = small.inverse_sqrt(q)
+        M = symmetric(W.T @ small.X.weighted_gram(u) @ W)
+        if small.has_l1:
+            t = best_combination(M, symmetric(W.T @ project_dual(small, lagrangian.multiplier(U)[0]) @ W))[0]
+        else:
+            t = top_eigenvalue(M)
+        return t * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(q))) <= target
 
     at, done = run_multiplier_method(lagrangian, lagrangian.point(U), max_steps, Memory(), is_converged)
     C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None

@@ -13,7 +13,6 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.factors import Factor, dense, order_columns, products
 from diffrac_cvx.points.floating_point import (
-    RoundedDirection,
     RoundedFactor,
     WhiteningErrorBounds,
     block_sum_bounds,
@@ -320,11 +319,12 @@ class Points(ABC):
         sqrt_sum, total = self.add(partial(block_sum_bounds, factor), *counts)
         return sqrt_sum, total
 
-    def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
+    def residual_bound(self, target: Array, v: Array, target_roundings: float = 4.0) -> float:
         """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
+        units, n = self.column_scales(), len(self)
 
         def of_block(block: Array, target: Array) -> Array:
-            return residual_bounds(block @ direction.v, row_norms(block, direction.units), target, direction)
+            return residual_bounds(block @ v, row_norms(block, units), target, v / units, n, target_roundings)
 
         return float(np.mean(self.times_counts(self.stack(of_block, target))))
 

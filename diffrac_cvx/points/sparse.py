@@ -19,7 +19,7 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, FactorTable, Sparse, is_sparse, order_columns
-from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor, residual_bounds, row_bounds, sum_error
+from diffrac_cvx.points.floating_point import RoundedFactor, residual_bounds, row_bounds, sum_error
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, inverse_or_one, row_products, unit_rows
 from diffrac_cvx.points.points import ColumnPoints, Indexer, LazyFactor, Mask, Points
 from diffrac_cvx.points.streamed import StreamedRows
@@ -177,8 +177,10 @@ class SparseColumns(ColumnPoints):
         off = sum_error(2 * r + 16) * (3.0 * q + 4.0 * row) + 2.0 * np.sqrt(q) * products + products**2
         return np.maximum(q - off, 0.0), q + off
 
-    def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
-        return float(np.mean(residual_bounds(self @ direction.v, self.row_norms(direction.units), target, direction)))
+    def residual_bound(self, target: Array, v: Array, target_roundings: float = 4.0) -> float:
+        units = self.column_scales()
+        norms = self.row_norms(units)
+        return float(np.mean(residual_bounds(self @ v, norms, target, v / units, len(self), target_roundings)))
 
 
 class SparseLabelsFactor(FactorTable):

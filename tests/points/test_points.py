@@ -8,7 +8,7 @@ from rationals import centered, fractions, gram, size
 
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor
+from diffrac_cvx.points.floating_point import RoundedFactor
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.points.reading import read_points
 
@@ -158,7 +158,7 @@ def test_the_sums_of_every_form_are_between_what_is_proved(points_of, sparse):
     assert gain <= float(np.sum(np.sqrt(q.astype(float)))) * (1.0 + 1e-14) < gain * (1.0 + 1e-9)
     assert float(sum(q)) * (1.0 - 1e-14) <= energy <= float(sum(q)) * (1.0 + 1e-9)
     y, v = np.where(RNG.random(N) < 0.5, 1.0, -1.0), RNG.standard_normal(D)
-    misfit = points.residual_bound(y, RoundedDirection(v, units, float(np.linalg.norm(v / units)), N))
+    misfit = points.residual_bound(y, v)
     exact = float(sum((fractions(y) - centered(TABLE) @ fractions(v)) ** 2)) / N
     assert exact * (1.0 - 1e-14) <= misfit <= exact * (1.0 + 1e-9)
 

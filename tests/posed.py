@@ -3,7 +3,7 @@
 import numpy as np
 
 from diffrac_cvx.certificates import values
-from diffrac_cvx.points.dense import DensePoints, weighted_points
+from diffrac_cvx.points.dense import array_points, weighted_points
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem import direction_problem as problems
@@ -11,7 +11,7 @@ from diffrac_cvx.problem import direction_problem as problems
 
 def centered_points(X, weights=None):
     """Return points that are centred already, an array or not; those of an array may have shares."""
-    return X if isinstance(X, Points) else DensePoints(X, weights)
+    return X if isinstance(X, Points) else array_points(X, weights)
 
 
 def linked_points(X, constraints=None):

@@ -10,12 +10,12 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, Sparse
 from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalties.base import OffDiagonalDual, PairPenalty
+from diffrac_cvx.problem.penalties.base import OffDiagonalDual
 from diffrac_cvx.problem.result import Labels
 
 IntegerArray = npt.NDArray[np.signedinteger[Any]]
@@ -85,7 +85,7 @@ class BlockProblem:
     @cached_property
     def rows(self) -> ColumnPoints:
         """Rows of X, followed by those of A if they differ: the rows that `gram_weights` weight."""
-        return self.X if self.Y is self.X else DensePoints(np.vstack([self.X.array(), self.Y.array()]))
+        return self.X if self.Y is self.X else array_points(np.vstack([self.X.array(), self.Y.array()]))
 
     @cached_property
     def n_terms(self) -> int:
@@ -176,10 +176,6 @@ class BlockProblem:
     def weighted_squares(self, u: Array) -> Array:
         """Return the diagonal of X' Diag(u) X / n, shape (m,)."""
         return self.squares.weighted_row_sum(u) / len(u)
-
-    def pair_penalty_of(self, block: IntegerArray) -> PairPenalty:
-        """Return the penalty on the pairs of a block."""
-        return self.problem.pair_penalty.restrict(self.penalized[block])
 
     def labels_of(self, U: Factor) -> Labels:
         """Return the labels of the penalised coordinates along which UU' is block diagonal."""

@@ -100,6 +100,8 @@ class Blocks:
         groups = groups_of(labels)
         self.problem, self.labels, self.largest = problem, labels, max(map(len, groups), default=0)
         self.members = [group for group in groups if len(group) > 1]
+        pair_penalty, places = problem.problem.pair_penalty, problem.penalized
+        self.penalties = [pair_penalty.restrict(places[block]) for block in self.members]
         self.singles = np.flatnonzero(np.bincount(labels)[labels] == 1)
         self.data = [problem.X.columns(block).hstack(problem.F) for block in self.members]
         self.right: list[Array] = []  # A + Diag(c)^2
@@ -164,10 +166,8 @@ class Blocks:
             return [np.zeros((len(block), len(block))) for block in self.members]
         penalized = self.problem.penalized
         inside = scipy.sparse.csr_array(scipy.sparse.csr_array(C)[penalized][:, penalized])
-        return [
-            self.problem.pair_penalty_of(block).project_safe(symmetric(dense(inside[block][:, block])))
-            for block in self.members
-        ]
+        given = [symmetric(dense(inside[block][:, block])) for block in self.members]
+        return [penalty.project_safe(C) for penalty, C in zip(self.penalties, given, strict=True)]
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0

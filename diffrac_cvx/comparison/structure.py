@@ -23,7 +23,7 @@ from diffrac_cvx.points.checks import (
     positive_int,
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
@@ -254,7 +254,7 @@ class Split:
     def scaled(self, points: Points) -> tuple[Points, Array, Array]:
         """Return the points centred and, if required, scaled to unit variance, with their means and scales."""
         mean = points.mean_of(points.array())
-        centered = DensePoints(points.array() - mean, points.weights, points.chunklets)
+        centered = array_points(points.array() - mean, points.weights, points.chunklets)
         scale = np.ones(points.shape[1])
         if self.standardize:
             deviation = np.sqrt(centered.mean_squares())
@@ -351,7 +351,7 @@ def units_of(points: Points) -> npt.NDArray[np.intp]:
 def subset_of(points: Points, mask: npt.NDArray[np.bool_]) -> Points:
     """Return some of the points, with their weights and constraints."""
     weights = None if points.weights is None else points.weights[mask] / points.weights[mask].sum()
-    return DensePoints(points.array()[mask], weights, points.chunklets.subset(mask))
+    return array_points(points.array()[mask], weights, points.chunklets.subset(mask))
 
 
 def spread_ties(table: Array, rng: np.random.Generator) -> Array:
@@ -390,7 +390,7 @@ def sample_points(
     if weights is not None and weights.normalized is not None:
         normalized = weights.normalized[mask[weights.mask]]
         normalized = normalized / normalized.sum()
-    return DensePoints(data, normalized, chunklets_of(constraints, n).subset(mask))
+    return array_points(data, normalized, chunklets_of(constraints, n).subset(mask))
 
 
 # One mode
@@ -517,10 +517,10 @@ def costs_less(
     """
     groups = split.penalty.feature_groups(points.shape[1])
     if points.chunklets.max_size:
-        points = DensePoints(points.array()[np.unique(units_of(points), return_index=True)[1]])
+        points = array_points(points.array()[np.unique(units_of(points), return_index=True)[1]])
     if null is permute_columns and len(groups.names) == 1:  # a single column or group has no other to depend on
         return True
     X = split.scaled(points)[0]
     objective, draw = split.objective(X), null(X.array(), groups)
-    tables = (DensePoints(draw(rng), X.weights, X.chunklets) for _ in range(N_NULL_TABLES))
+    tables = (array_points(draw(rng), X.weights, X.chunklets) for _ in range(N_NULL_TABLES))
     return all(split.objective(table) > objective * (1.0 + COST_RTOL) for table in tables)

@@ -25,7 +25,7 @@ from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
@@ -304,7 +304,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
             direction = direction_problem(data.X, float(self.nu), self._penalty)
             X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
-            self.result_ = with_all_points(result, direction, DensePoints(X_all), weights, constraints)
+            self.result_ = with_all_points(result, direction, array_points(X_all), weights, constraints)
         return self
 
     def _choose_count(self, given: Array, weights: PointWeights | None) -> int:

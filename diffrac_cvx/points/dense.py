@@ -118,6 +118,9 @@ class DensePoints(ColumnPoints):
         return chunklet_sum_bounds(XG, norms, factor, self.times_counts(np.ones(len(self))), self.chunklets)
 
 
+array_points = DensePoints
+
+
 def weighted_points(
     centered: tuple[Array, Array], weights: PointWeights | None = None, constraints: Constraints | None = None
 ) -> ColumnPoints:

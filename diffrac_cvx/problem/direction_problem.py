@@ -13,7 +13,7 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix, format_indices, warn_degenerate
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.exclusion import PointsKind, exclude, is_rounding_noise
 from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
@@ -76,7 +76,7 @@ class Coordinates:
         """Return the factor of labels for centred points in the user's units, possibly new points."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
         rows = points * self.factors if self.basis is None else points @ self.basis
-        return DensePoints(rows).labels_factor(U)
+        return array_points(rows).labels_factor(U)
 
     def scale_factor(self, G: Factor) -> Factor:
         """Return the factor of the user's V = GG' for columns of norm one; the offset's row may be missing."""

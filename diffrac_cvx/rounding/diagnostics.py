@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import rank_of
 from diffrac_cvx.problem.penalty import Penalty
@@ -64,7 +64,7 @@ def find_diagnostics(
     are the columns' names, if known.  Binary columns are not searched for if X is streamed.  If the objective of the
     labels is given, it is compared with the lower bound.
     """
-    X = X if isinstance(X, Points) else DensePoints(X)
+    X = X if isinstance(X, Points) else array_points(X)
     if not X.used_columns().any():
         return (CONSTANT_DATA,)
     _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import (
     column_basis,
@@ -180,7 +180,7 @@ def cluster_jointly(
     start = chunklets.repeat(kmeans_rows(merged, n_clusters, n_init=n_init, rng=rng, sample_weight=merged_weight))
     found, points, W = alternate_fits(X, start, assign, weights, sample_weight)
     centers, sizes = means_of(points, found, sample_weight), np.bincount(found, sample_weight)
-    deviations = np.sqrt(DensePoints(X, sample_weight).mean_squares())
+    deviations = np.sqrt(array_points(X, sample_weight).mean_squares())
     return scores_of_centers(centers[order_along_largest(centers, sizes, W * deviations)], W)
 
 
@@ -226,7 +226,7 @@ def alternate_fits(
     The fit is penalised least squares, as in `certify_clusters`.  The fitted values are scaled to identity covariance
     within clusters, as in linear discriminant analysis; without this a cluster between two others would get no points.
     """
-    data = DensePoints(X, sample_weight)
+    data = array_points(X, sample_weight)
     for _ in range(MAX_SCORE_ROUNDS):
         Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
         W = best_directions(data, Z - data.mean_of(Z), weights)

@@ -14,7 +14,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.label_space import with_imbalance
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
@@ -420,7 +420,7 @@ def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Deci
         columns, point_weights = centered(X, w), point_weights_of(X, w)
     values, vectors = np.linalg.eigh(Q.astype(float))
     root = np.sqrt(len(X) * np.maximum(values, 0.0))[:, None] * vectors.T
-    points = DensePoints(root @ columns.astype(float))
+    points = array_points(root @ columns.astype(float))
     groups = None if groups is None else groups[with_pair_penalty]
     weights = PairPenalty(c, a=ridge) if groups is None else GroupNorms(c, groups, a=ridge)
     if nonnegative is not None:

@@ -11,7 +11,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.label_space import projection_of
 from diffrac_cvx.points.constraints import Chunklets
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import DensePoints, array_points
 from diffrac_cvx.points.floating_point import RoundedFactor, sum_error
 from diffrac_cvx.problem.direction_problem import direction_problem
 
@@ -131,7 +131,7 @@ def test_the_rounding_of_sums_of_a_projection_is_in_what_it_is_off():
     X = np.random.default_rng(0).standard_normal((40, 3))
     X = X - X.mean(axis=0)
     chunklets = Chunklets(np.repeat(np.arange(4), 10), np.ones(40), -1)
-    alone, summed = projection_of(DensePoints(X)), projection_of(DensePoints(X, None, chunklets))
+    alone, summed = projection_of(array_points(X)), projection_of(array_points(X, None, chunklets))
     assert 2.0 * sum_error(10) * np.sum(alone.Q**2) <= summed.error - alone.error <= 8.0 * sum_error(20) * 3.1
 
 

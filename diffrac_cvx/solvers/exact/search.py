@@ -16,7 +16,7 @@ from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import Chunklets, Constraints
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
@@ -196,10 +196,10 @@ def optimal_labels(
         sample.with_weight(all_chunklets.membership), sample.with_weight(all_chunklets.sign), all_chunklets.labeled
     )
     reduced = without_collinear(sample.X, penalty)
-    points, weights = DensePoints(reduced.array(), reduced.weights), weights_of(penalty, reduced.shape[1])
+    points, weights = array_points(reduced.array(), reduced.weights), weights_of(penalty, reduced.shape[1])
     make_tree = SparseTree if penalty.has_l1 else RidgeTree
-    tree = make_tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, reduced.n_excluded)
-    tree.timer, tree.callback = timer, callback
+    tree = make_tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol)
+    tree.timer, tree.callback, tree.n_excluded = timer, callback, reduced.n_excluded
     if persistency_slack is not None:
         nonnegative(persistency_slack, "persistency_slack")
 

@@ -69,8 +69,7 @@ class BlockLagrangian(Lagrangian):
 
     def __init__(self, blocks: Blocks, shape: BlockPoint, C: list[Array]) -> None:
         self.blocks, self.split, self.shape = blocks, blocks.problem, shape
-        penalties = [blocks.problem.pair_penalty_of(block) for block in blocks.members]
-        self.multipliers = [Multiplier(one, C0, capped=False) for one, C0 in zip(penalties, C, strict=True)]
+        self.multipliers = [Multiplier(one, C0, capped=False) for one, C0 in zip(blocks.penalties, C, strict=True)]
         self.latest = None
         self.singles, self.sizes = blocks.singles, [len(block) for block in blocks.members]
         self.diagonal, self.cross = self.split.diagonal[self.singles], self.split.cross[self.singles]
@@ -165,9 +164,9 @@ class BlockLagrangian(Lagrangian):
     def cost(self, point: BlockPoint) -> float:
         """Return tr VA + sum_ij c_i c_j |V_ij|."""
         total = self.single_cost(point)
-        for U, right, block in zip(point.factors, self.blocks.right, self.blocks.members, strict=True):
-            V = times(U[: len(block)], U[: len(block)].T)
-            total += inner(U, times(right, U)) + self.split.pair_penalty_of(block).support_function(V)
+        for U, right, penalty in zip(point.factors, self.blocks.right, self.blocks.penalties, strict=True):
+            V = times(U[: len(penalty.c)], U[: len(penalty.c)].T)
+            total += inner(U, times(right, U)) + penalty.support_function(V)
         return total
 
     def rescale(self, point: BlockPoint) -> tuple[BlockPoint, float, Array]:
@@ -228,13 +227,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
         gap = value - bound_at(t, problem.mean_inverse(u))
         best, since = (gap, 0) if gap < 0.95 * best else (best, since + 1)
         U = blocks.factor(*point)
-        iterate = Iterate(
-            U=U,
-            n_iter=done,
-            dual=DualPoint(C=blocks.multiplier(C)),
-            point=PrimalPoint(U, value, q),
-            bounds=Bracket(0.0, value),
-        )
+        iterate = Iterate(U, done, DualPoint(C=blocks.multiplier(C)), PrimalPoint(U, value, q), Bracket(0.0, value))
         close = gap <= (max(0.02, tol) if steps else tol)
         if not close or m > 500:  # the value is reported before a slow screening of pairs
             yield iterate
@@ -312,14 +305,14 @@ def merge_blocks(
 
     Those between the old blocks are C = M/t - A, projected onto the dual set.
     """
-    problem, blocks = old.problem, Blocks(old.problem, labels)
+    blocks = Blocks(old.problem, labels)
     before = point._replace(weights=raise_small_weights(point.weights, 0.01))
     merged = block_point(blocks, old.factor(*before))
     multipliers = blocks.restrict_multiplier(old.multiplier(C))
     for i, (block, data) in enumerate(zip(blocks.members, blocks.data, strict=True)):
         s, before_labels = len(block), old.labels[block]
         M, right = data.columns(slice(s)).weighted_gram(u), blocks.right[i][:s, :s]
-        guess = problem.pair_penalty_of(block).project_safe(M / t - right)
+        guess = blocks.penalties[i].project_safe(M / t - right)
         multipliers[i] = np.where(before_labels[:, None] == before_labels, multipliers[i], guess)
     factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(merged.factors, blocks.members, strict=True)]
     return blocks, merged._replace(factors=factors), multipliers

@@ -21,7 +21,7 @@ from diffrac_cvx.certificates.direction_bounds import DualPoint, certify_in_one_
 from diffrac_cvx.certificates.proof import project_dual
 from diffrac_cvx.certificates.search import best_combination, top_eigenvalue
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import principal_columns, psd_factor, symmetric
 from diffrac_cvx.points.points import ColumnPoints
@@ -78,7 +78,7 @@ def surrogate(problem: DirectionProblem, sample: ColumnPoints, U: Array, M: Arra
     if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < 0.1:
         return None
     root, zero = psd_factor(A).T, np.zeros(len(A))
-    rows = DensePoints(root * len(root) ** 0.5)
+    rows = array_points(root * len(root) ** 0.5)
     penalty = problem.pair_penalty.with_weights(problem.c, zero)
     return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
 
@@ -112,7 +112,7 @@ def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:
     """Return m random rows; larger samples contain the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = rng.permutation(n)[:m] if n <= MAX_PERMUTED_ROWS else rng.choice(n, m, replace=False, shuffle=False)
-    return DensePoints(problem.X.take(np.sort(chosen)))
+    return array_points(problem.X.take(np.sort(chosen)))
 
 
 def sampling_iterates(

@@ -249,7 +249,13 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
                 best, since = np.inf, 0
         if since >= 8 and m <= 1000:  # one block is better, or nothing is
             return
-        point = point if steps else perturb_point(blocks, point)
+        if not steps:
+            # Positive weights and full-rank blocks, so that every coordinate can enter again.  From a thousandth of the
+            # largest weight, growth takes more steps than a cold start.
+            weights, intercepts, free_factor, factors = point
+            factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(factors, blocks.members, strict=True)]
+            free_factor = perturb_to_full_rank(free_factor, intercepts.shape[1])
+            point = BlockPoint(raise_small_weights(weights, 0.2), intercepts, free_factor, factors)
         steps = 60
 
 
@@ -269,17 +275,6 @@ def block_point(blocks: Blocks, U: Factor) -> BlockPoint:
     alone = np.flatnonzero(np.asarray(abs(penalized).sum(axis=0)).ravel() == 0.0)
     free_factor = psd_factor(free[:, alone] @ free[:, alone].T) if len(free) else np.zeros((0, 0))
     return BlockPoint(weights[blocks.singles], intercepts[blocks.singles], free_factor, factors)
-
-
-def perturb_point(blocks: Blocks, point: BlockPoint) -> BlockPoint:
-    """Return a warm start with positive weights and full-rank blocks, so that every coordinate can enter again.
-
-    Weights are at least a fifth of the largest: from a thousandth, growth takes more steps than a cold start.
-    """
-    weights, intercepts, free_factor, factors = point
-    factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(factors, blocks.members, strict=True)]
-    free_factor = perturb_to_full_rank(free_factor, intercepts.shape[1])
-    return BlockPoint(raise_small_weights(weights, 0.2), intercepts, free_factor, factors)
 
 
 def raise_small_weights(weights: Array, fraction: float) -> Array:

@@ -302,7 +302,7 @@ def random_point(rng, blocks):
 def random_multipliers(rng, blocks):
     """Symmetric matrices inside the boxes of the blocks."""
     matrices = [rng.uniform(-1.0, 1.0, (len(block), len(block))) for block in blocks.members]
-    boxes = [blocks.problem.pair_penalty_of(block).half_width for block in blocks.members]
+    boxes = [penalty.half_width for penalty in blocks.penalties]
     return [box * (C + C.T) / 2 for box, C in zip(boxes, matrices, strict=True)]
 
 
@@ -406,7 +406,9 @@ def proof_instance(kind, seed, hard=False, wide=False):
         for place in (np.flatnonzero(labels == label) for label in np.unique(labels)):
             if len(place) > 1:
                 inside = rng.standard_normal((len(place), len(place))) * 0.3 * split.c[place].mean() ** 2
-                blocks.append((place, split.pair_penalty_of(place).project_safe(inside + inside.T)))
+                blocks.append(
+                    (place, split.problem.pair_penalty.restrict(split.penalized[place]).project_safe(inside + inside.T))
+                )
     if kind in ("blocks", "working set", "groups") and seed % 2 and m and not wide:
         Z = rng.standard_normal((m, 2)) * 0.2 * rng.uniform(0.1, 1.0) * (rng.random(m) < 0.7)[:, None]
     return ProofInstance(kind, X, weights, constraints, split, unit_problem(points, nu, penalty), u, C, blocks, Z)

@@ -15,7 +15,7 @@ from diffrac_cvx.points.factors import Factor, Sparse
 from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalties.base import OffDiagonalDual, PairPenalty
+from diffrac_cvx.problem.penalties.base import OffDiagonalDual
 from diffrac_cvx.problem.result import Labels
 
 IntegerArray = npt.NDArray[np.signedinteger[Any]]
@@ -26,12 +26,6 @@ def labels_by_zeros(V: Factor) -> Labels:
     """Return the labels of the sets of coordinates between which a matrix is zero."""
     nonzeros = scipy.sparse.coo_array(V)
     return join_labels(np.arange(V.shape[0]), nonzeros.row, nonzeros.col)
-
-
-def groups_of(labels: Labels) -> list[IntegerArray]:
-    """Return the coordinates by label, each group increasing."""
-    order = np.argsort(labels, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
 def join_labels(labels: Labels, j: IntegerArray, k: IntegerArray) -> Labels:
@@ -182,10 +176,6 @@ class BlockProblem:
     def weighted_squares(self, u: Array) -> Array:
         """Return the diagonal of X' Diag(u) X / n, shape (m,)."""
         return self.squares.weighted_row_sum(u) / len(u)
-
-    def pair_penalty_of(self, block: IntegerArray) -> PairPenalty:
-        """Return the penalty on the pairs of a block."""
-        return self.problem.pair_penalty.restrict(self.penalized[block])
 
     def labels_of(self, U: Factor) -> Labels:
         """Return the labels of the penalised coordinates along which UU' is block diagonal."""

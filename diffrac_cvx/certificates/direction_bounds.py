@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, groups_of, scatter
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, scatter
 from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, NO_PAIRS, bound_at, eliminate, project_dual, prove
 from diffrac_cvx.certificates.screening import Verdict, screen_pairs
 from diffrac_cvx.certificates.search import (
@@ -28,6 +28,7 @@ from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, diagona
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
+from diffrac_cvx.problem.penalties.base import groups_of
 from diffrac_cvx.problem.result import Bracket, Labels
 
 MIN_WIDE_SIZE = 200  # coordinates from which on a working set is quicker than the problem on all of them
@@ -52,24 +53,24 @@ def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_
 
     If the factor is sparse, C comes from a working set, or from blocks, and is clipped outside.  Else V is one block.
     """
-    U, value, penalty, is_sparse_factor = point.U, float(point.value), problem.pair_penalty, is_sparse(point.U)
-    if is_sparse_factor and value > 1.0 - 1e-12:  # V is zero up to rounding
-        return Bracket(0.0, value)
-    few = 2 * int(np.count_nonzero(diagonal(U))) <= len(problem.c) >= MIN_WIDE_SIZE
-    if is_sparse_factor and few and problem.X.in_memory and penalty.is_even:
-        return Bracket(bound_from_working_set(problem, point, None if dual.C is None else as_sparse(dual.C)), value)
+    U, value, penalty = point.U, float(point.value), problem.pair_penalty
+    if is_sparse(U):
+        if value > 1.0 - 1e-12:  # V is zero up to rounding
+            return Bracket(0.0, value)
+        few = 2 * int(np.count_nonzero(diagonal(U))) <= len(problem.c) >= MIN_WIDE_SIZE
+        if few and problem.X.in_memory and penalty.is_even:
+            return Bracket(bound_from_working_set(problem, point, None if dual.C is None else as_sparse(dual.C)), value)
     U = U if penalty.splits_into_blocks else dense(U)
     problem = problem_by_rows(problem, U)
-    in_passes = problem.X.is_streamed
-    if is_sparse_factor and penalty.splits_into_blocks and not in_passes:
+    if is_sparse(U) and not problem.X.is_streamed:
         return Bracket(bound_of_blocks(problem, point, dual), value)
     U = dense(U)
     C = None if dual.C is None or not problem.has_l1 else project_dual(problem, dense(dual.C))
-    given = [] if dual.u is None else [row_weights(problem, dual.u)]
-    if in_passes:
-        lower, weights = certify_in_one_pass(problem, U, C)[1].lower, given
+    weights = [] if dual.u is None else [row_weights(problem, dual.u)]
+    if problem.X.is_streamed:
+        lower = certify_in_one_pass(problem, U, C)[1].lower
     else:
-        lower, weights = 0.0, [*given, row_weights(problem, problem.inverse_sqrt(point.q))]
+        lower, weights = 0.0, [*weights, row_weights(problem, problem.inverse_sqrt(point.q))]
     return Bracket(max(lower, best_bound(problem, weights, lambda M: candidate_multipliers(problem, U, M, C))), value)
 
 
@@ -97,8 +98,10 @@ class Blocks:
 
     def __init__(self, problem: BlockProblem, labels: Labels) -> None:
         groups = groups_of(labels)
-        self.problem, self.labels, self.largest = problem, labels, max(len(group) for group in groups)
+        self.problem, self.labels, self.largest = problem, labels, max(map(len, groups), default=0)
         self.members = [group for group in groups if len(group) > 1]
+        pair_penalty, places = problem.problem.pair_penalty, problem.penalized
+        self.penalties = [pair_penalty.restrict(places[block]) for block in self.members]
         self.singles = np.flatnonzero(np.bincount(labels)[labels] == 1)
         self.data = [problem.X.columns(block).hstack(problem.F) for block in self.members]
         self.right: list[Array] = []  # A + Diag(c)^2
@@ -163,10 +166,8 @@ class Blocks:
             return [np.zeros((len(block), len(block))) for block in self.members]
         penalized = self.problem.penalized
         inside = scipy.sparse.csr_array(scipy.sparse.csr_array(C)[penalized][:, penalized])
-        return [
-            self.problem.pair_penalty_of(block).project_safe(symmetric(dense(inside[block][:, block])))
-            for block in self.members
-        ]
+        given = [symmetric(dense(inside[block][:, block])) for block in self.members]
+        return [penalty.project_safe(C) for penalty, C in zip(self.penalties, given, strict=True)]
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0

@@ -31,6 +31,7 @@ from diffrac_cvx.problem.result import Labels
 
 Floats = npt.NDArray[np.floating[Any]]
 Array32 = npt.NDArray[np.float32]
+Product = Callable[[slice, slice], Array32]
 Distance = Callable[[Indexer, Indexer], Array]  # at most, of G_jk to its optimum, over c_j c_k
 COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
 MAX_PRODUCTS = 5_000_000  # at a time
@@ -63,16 +64,7 @@ def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.
     product, rounding = single_precision(remainder) if max_pairs < np.inf else (None, 0.0)
     # F_j'F_k <= |F_j| |F_k|: a bound on the error of G_jk over c_j c_k for each column and the largest of a block.
     sizes = np.sqrt(remainder.errors) / c
-    for block, remaining in column_blocks(len(c)):
-        check_deadline()
-        G: Floats = (
-            remainder.gram(block, remaining) / np.outer(c[block], c[remaining])
-            if product is None
-            else product(block, remaining)
-        )
-        count_work(6.0 * (len(remainder.gram_weights) + len(remainder.K)) * G.size)
-        np.fill_diagonal(G, 0.0)
-        size = sides(G, None if known is None else np.outer(known[block], known[remaining]))
+    for block, remaining, G, size in relative_grams(remainder, product):
         least = remainder.t * INSIDE - sizes[block].max() * sizes[remaining] - rounding
         # If c_j c_k is too small to divide by, G_jk / (c_j c_k) may be NaN: such a pair counts as violated.
         if float(size.max(initial=0.0)) <= least.min():
@@ -92,7 +84,7 @@ def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.
     return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
 
 
-def single_precision(remainder: Remainder) -> tuple[Callable[[slice, slice], Array32] | None, float]:
+def single_precision(remainder: Remainder) -> tuple[Product | None, float]:
     """Return the products G_jk / (c_j c_k) of two ranges of columns in single precision, and a bound on their error.
 
     None if it is not accurate enough, nor faster.  |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms
@@ -123,11 +115,26 @@ def sides(G: Floats, known: Mask | None) -> Floats:
     return np.abs(G) if known is None else np.where(known, G, np.abs(G))
 
 
-def column_blocks(m: int) -> Iterator[tuple[slice, slice]]:
-    """Yield blocks of columns, and these with all columns after them: the pairs of all of them are those of all."""
+def relative_grams(
+    remainder: Remainder, product: Product | None = None
+) -> Iterator[tuple[slice, slice, Floats, Floats]]:
+    """Yield a block of columns, it with all columns after it, G_jk / (c_j c_k) for these, and its `sides`.
+
+    The pairs of all blocks are all pairs.  The products are those in single precision if they are given.
+    """
+    c, known, m = remainder.problem.c, remainder.known_signs, len(remainder.problem.c)
     step = min(COLUMN_BLOCK, max(MAX_PRODUCTS // max(m, 1), 16))
     for start in range(0, m, step):
-        yield slice(start, min(start + step, m)), slice(start, m)
+        check_deadline()
+        block, remaining = slice(start, min(start + step, m)), slice(start, m)
+        G: Floats = (
+            remainder.gram(block, remaining) / np.outer(c[block], c[remaining])
+            if product is None
+            else product(block, remaining)
+        )
+        count_work(6.0 * (len(remainder.gram_weights) + len(remainder.K)) * G.size)
+        np.fill_diagonal(G, 0.0)
+        yield block, remaining, G, sides(G, None if known is None else np.outer(known[block], known[remaining]))
 
 
 # Components
@@ -151,15 +158,11 @@ def screen_components(problem: DirectionProblem, q: Array, gap: float) -> Labels
     distance = None if remainder is None else gap_safe_distance(remainder, np.where(mask, w, 0.0))
     if remainder is None or distance is None:
         return one
-    pair_penalty, c = problem.pair_penalty.restrict(split.penalized), split.c
+    pair_penalty = problem.pair_penalty.restrict(split.penalized)
     if not pair_penalty.splits_into_blocks:
         return number_by_first(screen_groups(remainder, pair_penalty, distance))
-    labels, known = np.arange(len(c)), remainder.known_signs
-    for block, remaining in column_blocks(len(c)):
-        check_deadline()
-        G = remainder.gram(block, remaining) / np.outer(c[block], c[remaining])
-        np.fill_diagonal(G, 0.0)
-        size = sides(G, None if known is None else np.outer(known[block], known[remaining]))
+    labels = np.arange(len(split.c))
+    for block, remaining, _, size in relative_grams(remainder):
         j, k = np.nonzero(~(size + (distance(block, remaining) + remainder.entry_error) < 1.0))
         labels = join_labels(labels, block.start + j, remaining.start + k)
     return number_by_first(labels)

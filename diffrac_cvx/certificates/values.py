@@ -6,7 +6,7 @@ import numpy as np
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, diagonal, scale_rows, squared_norm
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, RoundedDirection, RoundedFactor, round_up, sum_error
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, RoundedFactor, round_up, sum_error
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -46,13 +46,11 @@ def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: Pa
     X is centred in double precision; the normalised weights have errors of a few units in the last place.
     """
     n, d = X.shape
-    units = X.column_scales()
     # A sum of +1 and -1 is exact; one of weights is rounded once, and they have errors of a few units.
     weighted = X.weights is not None
     mean = math.fsum(y * X.weights) if X.weights is not None else float(y.mean())
-    direction = RoundedDirection(v, units, float(np.linalg.norm(v / units)), n, 16.0 if weighted else 4.0)
     penalty = float(np.sum((weights.a * v) ** 2) + weights.direction_value(v))
-    total = X.residual_bound(y - mean, direction) + nu * mean**2 + penalty
+    total = X.residual_bound(y - mean, v, 16.0 if weighted else 4.0) + nu * mean**2 + penalty
     return float(round_up(total + 32.0 * UNIT_ROUNDOFF if weighted else total, n + 2 * d + 32))
 
 

@@ -219,7 +219,20 @@ class Constraints:
             outside = pairs[(pairs < 0) | (pairs >= n)]
             if len(outside):
                 raise DataError(f"{name} contains point {outside[0]}. The {n} points are numbered from 0 to {n - 1}.")
-        first, second, sign = self.edges(n)
+        # The constraints as signed pairs; a known label connects its point to the virtual point n, with the label +1.
+        parts: list[tuple[Indices, Indices, float | Array]] = [
+            (self.must_link[:, 0], self.must_link[:, 1], 1.0),
+            (self.cannot_link[:, 0], self.cannot_link[:, 1], -1.0),
+        ]
+        if self.labels is not None:
+            known = np.flatnonzero(self.labels != 0.0)
+            parts.append((known, np.full(len(known), n), self.labels[known]))
+        if self.groups is not None:
+            inside = np.flatnonzero(self.groups >= 0)
+            _, head, number = np.unique(self.groups[inside], return_index=True, return_inverse=True)
+            parts.append((inside, inside[head][number], 1.0))
+        first, second = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        sign = np.concatenate([np.broadcast_to(s, len(i)) for i, _, s in parts])
         # Each point has two nodes, one for each sign; the virtual point n has the label +1.
         double = n + 1
         ends = np.concatenate([second, second + double])
@@ -237,24 +250,8 @@ class Constraints:
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n
         signs = np.where(node[:double] == node[heads][membership], 1.0, -1.0)
-        known = membership[n] if self.labels is not None and np.any(self.labels != 0.0) else -1
-        return Chunklets(membership, signs, int(known)).subset(np.arange(double) < n)
-
-    def edges(self, n: int) -> tuple[Indices, Indices, Array]:
-        """Return the constraints as signed pairs; a known label connects its point to the virtual point n, label +1."""
-        parts: list[tuple[Indices, Indices, float | Array]] = [
-            (self.must_link[:, 0], self.must_link[:, 1], 1.0),
-            (self.cannot_link[:, 0], self.cannot_link[:, 1], -1.0),
-        ]
-        if self.labels is not None:
-            known = np.flatnonzero(self.labels != 0.0)
-            parts.append((known, np.full(len(known), n), self.labels[known]))
-        if self.groups is not None:
-            inside = np.flatnonzero(self.groups >= 0)
-            _, head, number = np.unique(self.groups[inside], return_index=True, return_inverse=True)
-            parts.append((inside, inside[head][number], 1.0))
-        sign = np.concatenate([np.broadcast_to(s, len(i)) for i, _, s in parts])
-        return np.concatenate([i for i, _, _ in parts]), np.concatenate([j for _, j, _ in parts]), sign
+        labeled = membership[n] if self.labels is not None and np.any(self.labels != 0.0) else -1
+        return Chunklets(membership, signs, int(labeled)).subset(np.arange(double) < n)
 
 
 def chunklets_of(constraints: Constraints | None, n: int) -> Chunklets:

@@ -1,6 +1,6 @@
 """Points stored as a dense array."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from diffrac_cvx.points.checks import Array, PointWeights, rows_with_weight
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import Factor, products
 from diffrac_cvx.points.floating_point import RoundedFactor, chunklet_sum_bounds, row_norms
-from diffrac_cvx.points.linear_algebra import row_blocks, row_products, times
+from diffrac_cvx.points.linear_algebra import row_blocks, times
 from diffrac_cvx.points.points import ColumnPoints, Indexer, Points
 
 
@@ -57,10 +57,6 @@ class DensePoints(ColumnPoints):
         """Return a subset of the columns, as a view if the indexer is a slice."""
         return self.with_table(self.table[:, indexer])
 
-    def rows(self, indexer: Indexer) -> "DensePoints":
-        """Return a subset of the rows, with equal weights."""
-        return DensePoints(self.table[indexer])
-
     def hstack(self, F: Array) -> Self:
         return self.with_table(np.hstack([self.table, F]))
 
@@ -95,10 +91,6 @@ class DensePoints(ColumnPoints):
     def rmatvec(self, Y: Array) -> Array:
         count_work(2.0 * len(self) * self.table.shape[1] * (Y.size / len(self)))
         return np.asarray(self.table.T @ Y) / len(self)
-
-    def squared_products(self, scale: Array) -> Callable[[Array], Array]:
-        Z = self.table if np.all(scale == 1.0) else np.sqrt(scale)[:, None] * self.table
-        return lambda w: row_products(times(Z, times(Z.T, w[:, None] * Z)), Z) / (4 * len(Z) ** 2)
 
     def mean_squares(self) -> Array:
         return self.mean_of(self.table**2)

@@ -87,19 +87,6 @@ class RoundedFactor(NamedTuple):
         return np.asarray(sum_error(d + r + 8) * (norms + 1.0) * self.norm + centering)
 
 
-class RoundedDirection(NamedTuple):
-    """Direction v, the units of the columns, its norm in these units, and the number of points.
-
-    The error of a target is at most `target_roundings` roundings of a number of size one.
-    """
-
-    v: Array
-    units: Array
-    norm: float
-    n: int
-    target_roundings: float = 4.0
-
-
 def row_norms(X: Array, units: Array) -> Array:
     """Return the norms of rows whose columns are multiplied by the units."""
     return np.asarray(np.sqrt(np.sum((X * units) ** 2, axis=1)))
@@ -138,17 +125,15 @@ def chunklet_sum_bounds(
     return float(np.sum(np.maximum(roots, 0.0))), float(np.sum(q_upper * counts))
 
 
-def residual_bounds(products: Array, norms: Array, target: Array, direction: RoundedDirection) -> Array:
-    """Return upper bounds on (target_i - x_i'v)^2, shape (n,), from the products x_i'v and the norms of the rows."""
-    d = len(direction.v)
-    off = (sum_error(d + 16) * norms + 4.0 * sum_error(direction.n) * d**0.5) * direction.norm
+def residual_bounds(
+    products: Array, norms: Array, target: Array, v_scaled: Array, n: int, target_roundings: float = 4.0
+) -> Array:
+    """Return upper bounds on (target_i - x_i'v)^2 of some rows among n, from the products x_i'v and the row norms.
+
+    v is scaled to the units of these norms.  The error of a target is at most `target_roundings` roundings of a number
+    of size one.
+    """
+    d = len(v_scaled)
+    off = (sum_error(d + 16) * norms + 4.0 * sum_error(n) * d**0.5) * float(np.linalg.norm(v_scaled))
     residual = np.abs(target - products)
-    return np.asarray((residual + off + direction.target_roundings * UNIT_ROUNDOFF * (1.0 + residual)) ** 2)
-
-
-def block_residual_bound(
-    direction: RoundedDirection, block: Array, target: Array, counts: Array | float = 1.0
-) -> tuple[float]:
-    """Return the sum of `residual_bounds` over the rows of a block, times optional counts."""
-    found = residual_bounds(block @ direction.v, row_norms(block, direction.units), target, direction)
-    return (float(np.sum(found * counts)),)
+    return np.asarray((residual + off + target_roundings * UNIT_ROUNDOFF * (1.0 + residual)) ** 2)

@@ -13,12 +13,12 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.factors import Factor, dense, order_columns, products
 from diffrac_cvx.points.floating_point import (
-    RoundedDirection,
     RoundedFactor,
     WhiteningErrorBounds,
-    block_residual_bound,
     block_sum_bounds,
+    residual_bounds,
     round_up,
+    row_norms,
     whitening_error_bounds,
 )
 from diffrac_cvx.points.linear_algebra import (
@@ -26,7 +26,6 @@ from diffrac_cvx.points.linear_algebra import (
     inverse_or_one,
     mean_of,
     power_of_two,
-    psd_factor,
     row_products,
     scale_by_sqrt_weights,
     times,
@@ -217,7 +216,15 @@ class Points(ABC):
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
-        total, gradient = self.add(partial(block_sqrt_sum_and_gradient, U))
+
+        def of_block(block: Array) -> tuple[float, Array]:
+            XU = times(block, U)
+            roots = np.sqrt(squared_norms(XU))
+            # At x_i'U = 0 the norm is not differentiable in U; 0 is one of its subgradients.
+            XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
+            return float(roots.sum()), times(block.T, XU)
+
+        total, gradient = self.add(of_block)
         return total, gradient
 
     def weighted_gram(self, u: Array) -> Array:
@@ -227,7 +234,12 @@ class Points(ABC):
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
         """Return the map from w to the sums over k of scale_i scale_k (x_i'x_k / 2n)^2 w_k, shape (n,)."""
-        return lambda w: scale * self.quadratic_forms(psd_factor(self.weighted_gram(scale * w))) / (4 * len(self))
+
+        def product(w: Array) -> Array:
+            M = self.weighted_gram(scale * w)
+            return scale * self.stack(lambda block: row_products(times(block, M), block)) / (4 * len(self))
+
+        return product
 
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
@@ -238,14 +250,13 @@ class Points(ABC):
         XG = self @ G
         return times(XG.T, XG) / len(self)
 
-    def columns(self, indexer: Indexer) -> "Points":
-        """Return a subset of the columns, by default in memory."""
-        return self.in_columns().columns(indexer)
+    @abstractmethod
+    def columns(self, indexer: Indexer) -> Self:
+        """Return a subset of the columns."""
 
+    @abstractmethod
     def mean_squares(self) -> Array:
         """Return the (weighted) means of the squared entries of the columns, shape (D,)."""
-        (total,) = self.add(lambda block: (np.sum(block**2, axis=0),))
-        return np.asarray(total / len(self))
 
     def zero_rows(self) -> Mask:
         """Return the mask of zero rows, shape (n,): they contribute only to the number of rows in means."""
@@ -269,8 +280,8 @@ class Points(ABC):
         """Number of terms in an entry of a weighted Gram matrix, or of their roundings if it is summed and rotated."""
         return len(self)
 
-    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:  # noqa: ARG002
-        """Return bounds on sums of absolute terms, given the sums of squares of some columns, and of their weights."""
+    def absolute_sum_bound(self, squares: Array, weight: float) -> Array:  # noqa: ARG002  # used by sparse columns
+        """Return bounds on sums of absolute terms, given the sums of squares of the columns, and of their weights."""
         return squares  # no term is negative
 
     def mean_of(self, values: Array) -> Array:
@@ -283,11 +294,22 @@ class Points(ABC):
         These are X'Diag(u)X and the sum of 1/u for each floor, and the sums of sqrt(q) and of q.  Zero rows count as
         1/u = 0, because X'Diag(u)X does not depend on their u.
         """
-        return cast(WeightedSums, self.add(partial(block_weighted_sums, U, floors)))
+
+        def of_block(block: Array) -> WeightedSums:
+            q = squared_norms(block @ U)
+            roots, small = np.sqrt(q), q < floors[-1]  # the few rows with small q are added for each floor
+            safe = np.where(small, 1.0, roots)
+            gram, few = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
+            floored = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
+            grams = np.stack([gram + few.T @ (few / below[:, None]) for below in floored])
+            inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored @ few.any(axis=1)
+            return grams, inverse_sums, float(roots.sum()), float(q.sum())
+
+        return cast(WeightedSums, self.add(of_block))
 
     def take(self, indices: Indices) -> Array:
         """Return the rows at increasing indices as an array."""
-        return self.in_columns().rows(indices).array()
+        return np.asarray(self.array()[indices])
 
     # Sums with error bounds, for the exactly centred data
 
@@ -297,11 +319,14 @@ class Points(ABC):
         sqrt_sum, total = self.add(partial(block_sum_bounds, factor), *counts)
         return sqrt_sum, total
 
-    def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
+    def residual_bound(self, target: Array, v: Array, target_roundings: float = 4.0) -> float:
         """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
-        counts = () if self.weights is None else (len(self) * self.weights,)
-        (total,) = self.add(partial(block_residual_bound, direction), target, *counts)
-        return float(total) / len(self)
+        units, n = self.column_scales(), len(self)
+
+        def of_block(block: Array, target: Array) -> Array:
+            return residual_bounds(block @ v, row_norms(block, units), target, v / units, n, target_roundings)
+
+        return float(np.mean(self.times_counts(self.stack(of_block, target))))
 
     def whitening_error_bounds(
         self, W: Array, whitened: "Points", diagonal: Array, outside: float = 0.0
@@ -324,16 +349,8 @@ class ColumnPoints(Points):
         return self.hstack(np.ones((len(self), 1)))
 
     @abstractmethod
-    def columns(self, indexer: Indexer) -> Self:
-        """Return a subset of the columns."""
-
-    @abstractmethod
     def as_dense(self) -> "ColumnPoints":
         """Return the points stored as an array, not copied if they are."""
-
-    @abstractmethod
-    def rows(self, indexer: Indexer) -> Self:
-        """Return a subset of the rows."""
 
     @abstractmethod
     def hstack(self, F: Array) -> Self:
@@ -382,24 +399,3 @@ def of_products(function: Callable[..., Of], U: Factor, block: Array, *aligned: 
 
 def squared_norms(block: Array) -> Array:
     return row_products(block, block)
-
-
-def block_weighted_sums(U: Array, floors: Array, block: Array) -> WeightedSums:
-    """Return `Points.weighted_sums` of a block; the few rows with small q_i are added for each floor."""
-    q = squared_norms(block @ U)
-    roots, small = np.sqrt(q), q < floors[-1]
-    safe = np.where(small, 1.0, roots)
-    gram, few = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
-    floored = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
-    grams = np.stack([gram + few.T @ (few / below[:, None]) for below in floored])
-    inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored @ few.any(axis=1)
-    return grams, inverse_sums, float(roots.sum()), float(q.sum())
-
-
-def block_sqrt_sum_and_gradient(U: Array, block: Array) -> tuple[float, Array]:
-    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U."""
-    XU = times(block, U)
-    roots = np.sqrt(squared_norms(XU))
-    # At x_i'U = 0 the norm is not differentiable in U; 0 is one of its subgradients.
-    XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
-    return float(roots.sum()), times(block.T, XU)

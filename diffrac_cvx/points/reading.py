@@ -27,7 +27,7 @@ from diffrac_cvx.points.checks import (
     weights_for,
 )
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
+from diffrac_cvx.points.dense import DensePoints, weighted_points
 from diffrac_cvx.points.linear_algebra import EPS, row_blocks, whitener
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
@@ -81,7 +81,7 @@ def read_points(
         if constraints is not None and hasattr(X, "toarray"):
             X = table_array(X)
         centered = centered_data(X, weights, warn=warn)
-        return Sample(weighted_points(centered, weights, constraints), array_points(centered[0]), weights)
+        return Sample(weighted_points(centered, weights, constraints), DensePoints(centered[0]), weights)
     shape = getattr(X, "shape", ())
     many = are_many is not None and len(shape) == 2 and are_many(*shape)
     by_columns = by_columns and not many

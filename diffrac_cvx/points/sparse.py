@@ -19,7 +19,7 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, FactorTable, Sparse, is_sparse, order_columns
-from diffrac_cvx.points.floating_point import RoundedDirection, RoundedFactor, residual_bounds, row_bounds, sum_error
+from diffrac_cvx.points.floating_point import RoundedFactor, residual_bounds, row_bounds, sum_error
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, inverse_or_one, row_products, unit_rows
 from diffrac_cvx.points.points import ColumnPoints, Indexer, LazyFactor, Mask, Points
 from diffrac_cvx.points.streamed import StreamedRows
@@ -65,9 +65,6 @@ class SparseColumns(ColumnPoints):
     def columns(self, indexer: Indexer) -> Self:
         return type(self)(self.S[:, indexer], self.r[indexer])
 
-    def rows(self, indexer: Indexer) -> Self:
-        return type(self)(self.sparse_rows[indexer], self.r)
-
     def hstack(self, F: Array) -> Self:
         """Return the points with the columns of an array appended; constant columns need no memory."""
         constant = np.ptp(F, axis=0) == 0.0 if F.shape[1] else np.zeros(0, dtype=bool)
@@ -102,7 +99,8 @@ class SparseColumns(ColumnPoints):
         return (block.array() for block in self.sparse_blocks())
 
     def sparse_blocks(self) -> list[Self]:
-        return [self.rows(slice(start, start + BLOCK_ROWS)) for start in range(0, len(self), BLOCK_ROWS)]
+        starts = range(0, len(self), BLOCK_ROWS)
+        return [type(self)(self.sparse_rows[start : start + BLOCK_ROWS], self.r) for start in starts]
 
     def weighted_gram(self, u: Array) -> Array:
         return self.gram(u) / len(self)
@@ -144,9 +142,9 @@ class SparseColumns(ColumnPoints):
 
     # Sums with error bounds
 
-    def absolute_sum_bound(self, squares: Array, weight: float, indexer: Indexer = slice(None)) -> Array:
+    def absolute_sum_bound(self, squares: Array, weight: float) -> Array:
         """Return the bound for the expanded square of S + 1 r': (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2."""
-        return np.asarray(2.0 * squares + 8.0 * weight * self.r[indexer] ** 2)
+        return np.asarray(2.0 * squares + 8.0 * weight * self.r**2)
 
     def row_norms(self, units: Array) -> Array:
         """Return upper bounds on |s| + |r|, the norms of the sparse rows plus that of r, columns times units."""
@@ -179,8 +177,10 @@ class SparseColumns(ColumnPoints):
         off = sum_error(2 * r + 16) * (3.0 * q + 4.0 * row) + 2.0 * np.sqrt(q) * products + products**2
         return np.maximum(q - off, 0.0), q + off
 
-    def residual_bound(self, target: Array, direction: RoundedDirection) -> float:
-        return float(np.mean(residual_bounds(self @ direction.v, self.row_norms(direction.units), target, direction)))
+    def residual_bound(self, target: Array, v: Array, target_roundings: float = 4.0) -> float:
+        units = self.column_scales()
+        norms = self.row_norms(units)
+        return float(np.mean(residual_bounds(self @ v, norms, target, v / units, len(self), target_roundings)))
 
 
 class SparseLabelsFactor(FactorTable):

@@ -121,32 +121,27 @@ class StreamedRows(Points):
 
     # Blocks of a part, whose table is in memory or a memory map
 
-    def raw_blocks(self) -> Iterator[Any]:
-        """Yield the blocks of the table as arrays, and keep their checksums."""
-        for start in range(0, len(self), self.block):
-            check_deadline()
-            block = self.table[start : start + self.block]
-            rows = block.toarray() if hasattr(block, "toarray") else block
-            self.checksums.append(checksum(rows, self.first + start))
-            yield rows
-            release_pages(block)
-
     def row_blocks(self) -> Iterator[Array]:
-        """Yield the rows in blocks; the next block may overwrite the last."""
+        """Yield the rows in blocks, and keep the checksums of the table; the next block may overwrite the last."""
         factors, basis = self.factors, self.basis
         has_units = bool(np.all(factors == 1.0))
         n, d = self.table.shape
         buffer = np.ones((min(self.block, n), d + int(self.offset > 0.0)))
         again = bool(self.residual_mean.any())
-        for given in self.raw_blocks():
-            block = buffer[: len(given)]
+        for start in range(0, len(self), self.block):
+            check_deadline()
+            table = self.table[start : start + self.block]
+            rows = table.toarray() if hasattr(table, "toarray") else table
+            self.checksums.append(checksum(rows, self.first + start))
+            block = buffer[: len(rows)]
             features = block[:, :d]
-            features[...] = given  # for single precision nearly twice as fast as a subtraction with mixed types
+            features[...] = rows  # for single precision nearly twice as fast as a subtraction with mixed types
             features -= self.mean
             if again:
                 features -= self.residual_mean
             scaled = block if has_units else block * factors
             yield scaled if basis is None else scaled @ basis
+            release_pages(table)
 
     @property
     def block(self) -> int:

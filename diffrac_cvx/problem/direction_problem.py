@@ -391,18 +391,12 @@ def best_single_feature(problem: DirectionProblem) -> PrimalPoint:
     return problem.rescale(U)
 
 
-def psd_root(A: Array) -> Array:
-    """Return R with R'R the positive semidefinite part of A."""
-    values, Q = np.linalg.eigh(A)
-    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T)
-
-
 def problem_by_rows(problem: DirectionProblem, U: Factor | None = None) -> DirectionProblem:
     """Return the problem for a dense V, or for this factor: sparse columns become rows, with A, unless U is sparse."""
     rows = problem.X.by_rows(U)
     if rows is problem.X:
         return problem
-    return replace(problem, X=rows, Y=rows, root=psd_root(rows.second_moment() + np.diag(problem.a**2)))
+    return replace(problem, X=rows, Y=rows, root=psd_factor(rows.second_moment() + np.diag(problem.a**2)).T)
 
 
 def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
@@ -417,7 +411,7 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
     if nonzero.any() and values[0] * 1e6 < values[-1]:  # in unit columns this condition number is accurate enough
         return None
     if problem.has_l1:
-        return replace(problem, root=psd_root(A))
+        return replace(problem, root=psd_factor(A).T)
     W = np.zeros((len(nonzero), len(values)))
     W[nonzero] = Q / np.sqrt(values)
     return in_basis(problem, W, problem.a**2 + problem.c**2)

@@ -255,13 +255,20 @@ def solve_by_iterates(
         status = stopping.status if status is None else status
         if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.is_streamed:
             best = best_single_feature(problem)
-        if status is None:
-            status = Status.OPTIMAL if stopping.is_met(lower, best.value) else Status.STALLED
         C = None if dual is None or not problem.has_l1 else dual.C
+        # 5. Certify its value, rounding errors included; V = 0, of value 1, replaces a V that is not certified to be
+        # better.  The lower bound is checked against this value and against the objective of the rounded labels.
+        try:
+            rounding_bound = RoundingBound(exclude_columns(data, problem.coordinates.excluded), nu, penalty)
+            G, value = rounding_bound.or_trivial(problem.coordinates.inverse_transform(best.U))
+        except DataError as error:
+            raise with_bracket(error, lower, best.value) from error
+        if status is None or status is Status.OPTIMAL:
+            status = Status.OPTIMAL if stopping.is_met(lower, value) else Status.STALLED
         found = Result(
-            value=best.value,
+            value=value,
             lower=lower,
-            upper=best.value,
+            upper=value,
             factor=problem.X.labels_factor(best.U),
             status=status,
             n_iter=history[-1].iteration if history else 0,
@@ -270,16 +277,12 @@ def solve_by_iterates(
             history=tuple(history),
             C=None if C is None else problem.coordinates.inverse_transform_multiplier(C),
             u=None if dual is None or dual.u is None else problem.X.values_of_points(dual.u),
-            G=problem.coordinates.inverse_transform(best.U),
+            G=G,
             components=components_of(problem, best, best.value - lower),
             n_excluded=problem.coordinates.n_excluded,
         )
-        # 5. Certify the value of V in the user's units, and check the bounds.
-        try:
-            certified_data = exclude_columns(data, problem.coordinates.excluded)
-            found = with_certified_value(found, RoundingBound(certified_data, nu, penalty), stopping)
-        except DataError as error:
-            raise with_bracket(error, found.lower, found.upper) from error
+        objective = rounding_bound.upper_bound(None if callable(found.factor) else found.F, G)
+        found = replace(found.checked_against(objective), seconds=stopping.timer.elapsed)
         return with_all_points(found, problem, sample.X_all, sample.weights, constraints)
 
 
@@ -299,22 +302,6 @@ def with_all_points(
         problem.coordinates.transform_result(found), points.array(), weights.mask, constraints
     )
     return replace(found, factor=F, u=None if found.u is None else u)
-
-
-def with_certified_value(found: Result, rounding_bound: RoundingBound, stopping: Stopping) -> Result:
-    """Return the result with the certified value of its V in the user's units, rounding errors included.
-
-    V = 0, of value 1, replaces a V that is not certified to be better.  The lower bound is checked against this value
-    and against the objective of the rounded labels.
-    """
-    assert found.G is not None  # solvers of (15) have a V
-    G, value = rounding_bound.or_trivial(found.G)
-    status = found.status
-    if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):
-        status = Status.STALLED
-    found = replace(found, value=value, upper=value, G=G, status=status)
-    objective = rounding_bound.upper_bound(None if callable(found.factor) else found.F, G)
-    return replace(found.checked_against(objective), seconds=stopping.timer.elapsed)
 
 
 def with_bracket(error: DataError, lower: float, upper: float) -> DataError:

@@ -10,7 +10,6 @@ from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
-    RoundedDirection,
     RoundedFactor,
     chunklet_sum_bounds,
     residual_bounds,
@@ -87,7 +86,5 @@ def test_linked_rows_of_which_rounding_hides_the_sum_have_a_root_of_zero():
 
 def test_a_residual_bound_counts_the_rounding_of_its_target_in_proportion_to_what_is_left():
     """Errors of the targets are multiples of the unit of 1 and of the rounded difference."""
-    found = residual_bounds(
-        np.array([-1e6]), np.zeros(1), np.array([1.0]), RoundedDirection(np.zeros(1), np.ones(1), 0.0, 1)
-    )
+    found = residual_bounds(np.array([-1e6]), np.zeros(1), np.array([1.0]), np.zeros(1), 1)
     assert found[0] ** 0.5 - (1e6 + 1.0) >= UNIT_ROUNDOFF * 1e6

@@ -130,8 +130,7 @@ class PairPenalty:
     @cached_property
     def groups(self) -> list[IndexArray]:
         """Coordinates of each group, by label."""
-        order = np.argsort(self.labels, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(self.labels[order])) + 1) if len(order) else []
+        return groups_of(self.labels)
 
     @cached_property
     def weights(self) -> Array:
@@ -271,6 +270,12 @@ class PairPenalty:
     def zero(self) -> Array:
         """Return C = 0."""
         return np.zeros((len(self.c), len(self.c)))
+
+
+def groups_of(labels: IndexArray) -> list[IndexArray]:
+    """Return the coordinates by label, each group increasing."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []
 
 
 def diagonal_scale(V: Array) -> Array:

@@ -198,8 +198,12 @@ class CutRelaxation:
         if computed > self.lower:
             active = tuple(each.subset(each.multipliers > 0.0) for each in self.cliques)
             active = tuple(each._replace(multipliers=each.multipliers / m) for each in active if len(each.points))
+            C, columns = None, self.problem.columns
+            if self.problem.c.any():  # in the user's units, with zeros for excluded columns
+                C = np.zeros((len(columns), len(columns)))
+                C[np.ix_(columns, columns)] = self.C * (1.0 - 1e-14) / np.outer(self.problem.scale, self.problem.scale)
             for rounding in (1e-14, 1e-12, 1e-10):
-                dual = (mu + max(-float(values[0]), 0.0) + rounding, active, self.multiplier_in_units())
+                dual = (mu + max(-float(values[0]), 0.0) + rounding, active, C)
                 proved = self.problem.lower_bound(*dual)
                 if proved > self.lower:
                     self.lower, self.dual = proved, dual
@@ -281,14 +285,6 @@ class CutRelaxation:
         node.rng, node.rows = np.random.default_rng(0), node.whitened_rows()
         node.index()
         return node
-
-    def multiplier_in_units(self) -> Array | None:
-        """Return C in the user's units, (d, d) with zeros for excluded columns; None without an l1 term."""
-        if not self.problem.c.any():
-            return None
-        columns, C = self.problem.columns, np.zeros((len(self.problem.columns),) * 2)
-        C[np.ix_(columns, columns)] = self.C * (1.0 - 1e-14) / np.outer(self.problem.scale, self.problem.scale)
-        return C
 
 
 def inverse_root(A: Array) -> Array:

@@ -449,27 +449,26 @@ def refine_point(
     if C is None:
         return point, DualPoint(), None
     q, U = point.q if q is None else q, dense(point.U)
-    thresholded = threshold_inactive(problem, U, C)
-    better, dual = thresholded if thresholded.value < point.value else point, DualPoint(problem.inverse_sqrt(q), C)
+    better, dual = threshold_inactive(problem, point, C), DualPoint(problem.inverse_sqrt(q), C)
     C = project_dual(problem, C)
     weights, steps = [row_weights(problem, problem.inverse_sqrt(q))], 10 if fitted else 0
     lower = best_bound(problem, weights, lambda M: improved_multipliers(problem, M, U, C, steps))
     return better, dual, Bracket(lower, float(better.value))
 
 
-def threshold_inactive(problem: DirectionProblem, U: Array, C: Array) -> PrimalPoint:
-    """Return the point with V_ij = 0 where |C_ij| is strictly below its bound, projected on V >= 0 if necessary.
+def threshold_inactive(problem: DirectionProblem, point: PrimalPoint, C: Array) -> PrimalPoint:
+    """Return the better of a point and its projection on V >= 0 with V_ij = 0 where |C_ij| is strictly below its bound.
 
     At an optimum V_ij is 0 there; before convergence, its penalty c_i c_j |V_ij| is much larger than its gain.
     """
-    V = times(U, U.T)
-    V = problem.pair_penalty.zero_inactive(V, C)
+    U = dense(point.U)
+    V = problem.pair_penalty.zero_inactive(times(U, U.T), C)
     scale = inverse_or_one(np.sqrt(np.diag(V)))
     correlations = V * np.outer(scale, scale)
     try:
         factor = cholesky(correlations) / scale[:, None]
     except np.linalg.LinAlgError:
         if len(V) > LARGE_SIZE and is_late(10.0 * float(len(V)) ** 3):
-            return problem.rescale(U)
+            return point
         factor = psd_factor(V, rtol=1e-14)
-    return problem.rescale(factor)
+    return min(point, problem.rescale(factor), key=lambda one: one.value)

@@ -56,11 +56,9 @@ class BlockPoint(NamedTuple):
 
     def like(self, entries: Array) -> "BlockPoint":
         """Return a point of the same shapes from its entries."""
-        pieces, start = [], 0
-        for part in self.parts:
-            pieces.append(entries[start : start + part.size].reshape(part.shape))
-            start += part.size
-        return BlockPoint(pieces[0], pieces[1], pieces[2], pieces[3:])
+        pieces = np.split(entries, np.cumsum([part.size for part in self.parts])[:-1])
+        first, second, third, *others = (one.reshape(part.shape) for one, part in zip(pieces, self.parts, strict=True))
+        return BlockPoint(first, second, third, others)
 
 
 class BlockLagrangian(Lagrangian):
@@ -71,8 +69,7 @@ class BlockLagrangian(Lagrangian):
 
     def __init__(self, blocks: Blocks, shape: BlockPoint, C: list[Array]) -> None:
         self.blocks, self.split, self.shape = blocks, blocks.problem, shape
-        penalties = [blocks.problem.pair_penalty_of(block) for block in blocks.members]
-        self.multipliers = [Multiplier(one, C0, capped=False) for one, C0 in zip(penalties, C, strict=True)]
+        self.multipliers = [Multiplier(one, C0, capped=False) for one, C0 in zip(blocks.penalties, C, strict=True)]
         self.latest = None
         self.singles, self.sizes = blocks.singles, [len(block) for block in blocks.members]
         self.diagonal, self.cross = self.split.diagonal[self.singles], self.split.cross[self.singles]
@@ -81,9 +78,8 @@ class BlockLagrangian(Lagrangian):
         """Return q from the point and the products of the blocks' data with their factors."""
         weights, intercepts, F = point.weights, point.intercepts, self.split.F
         q = self.split.squares @ self.expand(weights**2)
-        if F.shape[1]:
-            q += 2 * row_products(F, self.split.X @ self.expand(weights[:, None] * intercepts))
-            q += row_products(F @ (intercepts.T @ intercepts + point.free_factor @ point.free_factor.T), F)
+        q += 2 * row_products(F, self.split.X @ self.expand(weights[:, None] * intercepts))
+        q += row_products(F @ (intercepts.T @ intercepts + point.free_factor @ point.free_factor.T), F)
         for XU in products:
             q += row_products(XU, XU)
         return np.asarray(np.maximum(q, 0.0))
@@ -122,8 +118,6 @@ class BlockLagrangian(Lagrangian):
         weights, intercepts, free_factor, _ = point
         F = self.split.F
         slope = 2 * weights * (self.diagonal - self.split.weighted_squares(u)[self.singles])
-        if not F.shape[1]:
-            return self.single_cost(point), [slope, intercepts.ravel(), free_factor.ravel()]
         uF = u[:, None] * F
         between, MF = self.cross - self.split.X.rmatvec(uF)[self.singles], F.T @ uF / len(F)
         slope += 2 * row_products(between, intercepts)
@@ -170,9 +164,9 @@ class BlockLagrangian(Lagrangian):
     def cost(self, point: BlockPoint) -> float:
         """Return tr VA + sum_ij c_i c_j |V_ij|."""
         total = self.single_cost(point)
-        for U, right, block in zip(point.factors, self.blocks.right, self.blocks.members, strict=True):
-            V = times(U[: len(block)], U[: len(block)].T)
-            total += inner(U, times(right, U)) + self.split.pair_penalty_of(block).support_function(V)
+        for U, right, penalty in zip(point.factors, self.blocks.right, self.blocks.penalties, strict=True):
+            V = times(U[: len(penalty.c)], U[: len(penalty.c)].T)
+            total += inner(U, times(right, U)) + penalty.support_function(V)
         return total
 
     def rescale(self, point: BlockPoint) -> tuple[BlockPoint, float, Array]:
@@ -233,13 +227,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
         gap = value - bound_at(t, problem.mean_inverse(u))
         best, since = (gap, 0) if gap < 0.95 * best else (best, since + 1)
         U = blocks.factor(*point)
-        iterate = Iterate(
-            U=U,
-            n_iter=done,
-            dual=DualPoint(C=blocks.multiplier(C)),
-            point=PrimalPoint(U, value, q),
-            bounds=Bracket(0.0, value),
-        )
+        iterate = Iterate(U, done, DualPoint(C=blocks.multiplier(C)), PrimalPoint(U, value, q), Bracket(0.0, value))
         close = gap <= (max(0.02, tol) if steps else tol)
         if not close or m > 500:  # the value is reported before a slow screening of pairs
             yield iterate
@@ -261,7 +249,13 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
                 best, since = np.inf, 0
         if since >= 8 and m <= 1000:  # one block is better, or nothing is
             return
-        point = point if steps else perturb_point(blocks, point)
+        if not steps:
+            # Positive weights and full-rank blocks, so that every coordinate can enter again.  From a thousandth of the
+            # largest weight, growth takes more steps than a cold start.
+            weights, intercepts, free_factor, factors = point
+            factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(factors, blocks.members, strict=True)]
+            free_factor = perturb_to_full_rank(free_factor, intercepts.shape[1])
+            point = BlockPoint(raise_small_weights(weights, 0.2), intercepts, free_factor, factors)
         steps = 60
 
 
@@ -281,17 +275,6 @@ def block_point(blocks: Blocks, U: Factor) -> BlockPoint:
     alone = np.flatnonzero(np.asarray(abs(penalized).sum(axis=0)).ravel() == 0.0)
     free_factor = psd_factor(free[:, alone] @ free[:, alone].T) if len(free) else np.zeros((0, 0))
     return BlockPoint(weights[blocks.singles], intercepts[blocks.singles], free_factor, factors)
-
-
-def perturb_point(blocks: Blocks, point: BlockPoint) -> BlockPoint:
-    """Return a warm start with positive weights and full-rank blocks, so that every coordinate can enter again.
-
-    Weights are at least a fifth of the largest: from a thousandth, growth takes more steps than a cold start.
-    """
-    weights, intercepts, free_factor, factors = point
-    factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(factors, blocks.members, strict=True)]
-    free_factor = perturb_to_full_rank(free_factor, intercepts.shape[1])
-    return BlockPoint(raise_small_weights(weights, 0.2), intercepts, free_factor, factors)
 
 
 def raise_small_weights(weights: Array, fraction: float) -> Array:
@@ -317,14 +300,14 @@ def merge_blocks(
 
     Those between the old blocks are C = M/t - A, projected onto the dual set.
     """
-    problem, blocks = old.problem, Blocks(old.problem, labels)
+    blocks = Blocks(old.problem, labels)
     before = point._replace(weights=raise_small_weights(point.weights, 0.01))
     merged = block_point(blocks, old.factor(*before))
     multipliers = blocks.restrict_multiplier(old.multiplier(C))
     for i, (block, data) in enumerate(zip(blocks.members, blocks.data, strict=True)):
         s, before_labels = len(block), old.labels[block]
         M, right = data.columns(slice(s)).weighted_gram(u), blocks.right[i][:s, :s]
-        guess = problem.pair_penalty_of(block).project_safe(M / t - right)
+        guess = blocks.penalties[i].project_safe(M / t - right)
         multipliers[i] = np.where(before_labels[:, None] == before_labels, multipliers[i], guess)
     factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(merged.factors, blocks.members, strict=True)]
     return blocks, merged._replace(factors=factors), multipliers

@@ -68,13 +68,13 @@ def pattern_iterates(
     J, K = (np.append(np.arange(d), free) for free in np.nonzero(np.triu(entered[0], 1)))
     entered[:, np.arange(d), np.arange(d)] = True
     costs = np.diag(A) + c**2
-    signs, w, z = np.ones(len(J)), np.append(1.0 / costs, np.zeros(len(J) - d)), np.zeros(len(J))
-    Phi, h, copies = pattern_terms(X, A, bound, J, K, signs)
-    w *= (np.sum(np.sqrt(Phi @ w)) / n / (h @ w)) ** 2
-    value = 1.0 - float(np.sum(np.sqrt(Phi @ w))) / n
+    w, z = np.append(1.0 / costs, np.zeros(len(J) - d)), np.zeros(len(J))
+    on = Pattern(problem, X, J, K, np.ones(len(J)))
+    w *= (np.sum(np.sqrt(on.Phi @ w)) / n / (on.h @ w)) ** 2
+    value = 1.0 - float(np.sum(np.sqrt(on.Phi @ w))) / n
     gap = 0.1 * value
     mu = gap / d
-    S = np.asarray(mu * np.linalg.inv(pattern_matrix(d, J, K, signs * w)), dtype=float)
+    S = np.asarray(mu * np.linalg.inv(on.matrix(w)), dtype=float)
     upper, lower, steps = 1.0, 0.0, 0
 
     while steps < stopping.max_iter and gap > 1e-8 * value > 0.0:
@@ -84,12 +84,12 @@ def pattern_iterates(
         yield operations
         count_work(operations)
         steps += 1
-        signed = np.flatnonzero((J != K) & ~is_free[J] & ~is_free[K])
+        Phi, signed = on.Phi, on.signed
         try:
-            L = cholesky(pattern_matrix(d, J, K, signs * w))
+            L = cholesky(on.matrix(w))
             inverse_L = inverse_triangular(L)
             W, q = times(inverse_L.T, inverse_L), Phi @ w
-            gradient, H = barrier_derivatives((Phi, h, n), (J, K, copies, signed), w, W, mu, S, z)
+            gradient, H = on.derivatives(w, W, mu, S, z)
             units = 1.0 / np.sqrt(np.diag(H))
             H *= units[:, None]
             H *= units
@@ -98,7 +98,7 @@ def pattern_iterates(
             inverse_root = inverse_triangular(cholesky(S))
         except np.linalg.LinAlgError:  # mu is too small for double precision
             return
-        dV, dq = pattern_matrix(d, J, K, signs * step), Phi @ step
+        dV, dq = on.matrix(step), Phi @ step
 
         # 3. The multipliers at the full step: z, u = q^-1/2, linearised, and S = mu V^-1 - (V^-1 dV S + S dV V^-1) / 2.
         change = times(times(W, dV), S)
@@ -111,12 +111,12 @@ def pattern_iterates(
         # 4. Backtrack from the boundary of the cone and of w >= 0.
         shrinkage = -np.linalg.eigvalsh(times(times(inverse_L, dV), inverse_L.T))[0]
         length = 1.0 / max(1.0, shrinkage / TO_BOUNDARY, np.max(-step[signed] / w[signed], initial=0.0) / TO_BOUNDARY)
-        before = barrier_value(Phi, h, n, mu, w, L, signed)
+        before = on.barrier_value(w, L, mu)
         while True:
             new = w + length * step
             try:
-                L = cholesky(pattern_matrix(d, J, K, signs * new))
-                after = barrier_value(Phi, h, n, mu, new, L, signed) if np.all(Phi @ new > 0.0) else np.inf
+                L = cholesky(on.matrix(new))
+                after = on.barrier_value(new, L, mu) if np.all(Phi @ new > 0.0) else np.inf
             except np.linalg.LinAlgError:
                 after = np.inf
             if after <= before + 1e-4 * length * (gradient @ step):
@@ -132,7 +132,7 @@ def pattern_iterates(
         # 5. Off the pattern, C = M - A + S: which pairs exceed c_j c_k by more than the relative gap?
         u_all[nonzero], q_all[nonzero] = u, 1.0 / u**2
         C = problem.X.weighted_gram(u_all) - A + new_S
-        value = 1.0 - 2.0 * float(np.sum(np.sqrt(Phi @ w))) / n + float(h @ w)
+        value = on.value(w)
         inside = np.where(C > 0.0, *entered)
         excess = np.where(inside, 0.0, np.abs(C) / np.where(inside, 1.0, bound) - 1.0)
         j, k = np.nonzero(np.triu(excess > min(gap / value, 0.1), 1))
@@ -158,60 +158,58 @@ def pattern_iterates(
             j, k = j[most], k[most]
             if len(signed) + len(j) > MAX_PAIRS * d:
                 return
-            J, K, signs = np.append(J, j), np.append(K, k), np.append(signs, np.sign(C[j, k]))
+            places = np.append(on.J, j), np.append(on.K, k)
+            on = Pattern(problem, X, *places, np.append(on.signs, np.sign(C[j, k])))
             side = (C[j, k] < 0.0).astype(int)
             entered[side, j, k] = entered[side, k, j] = True
             stiffness = np.maximum((u**3) @ (X[:, j] * X[:, k]) ** 2 * (2.0 / n), 1e-300)
             start = np.minimum(2.0 * bound[j, k] * excess[j, k] / stiffness, 0.3 * np.sqrt(w[j] * w[k]))
-            while np.linalg.eigvalsh(pattern_matrix(d, J, K, signs * np.append(w, start)))[0] <= 0.0:
+            while np.linalg.eigvalsh(on.matrix(np.append(w, start)))[0] <= 0.0:
                 start *= 0.3
             w, mu = np.append(w, start), gap / (d + len(signed) + len(j))
             z = np.append(z, mu / start)
-            Phi, h, copies = pattern_terms(X, A, bound, J, K, signs)
 
 
-def pattern_matrix(d: int, J: npt.NDArray[np.intp], K: npt.NDArray[np.intp], entries: Array) -> Array:
-    """Return the symmetric matrix with these entries added at (J, K) and (K, J), J <= K."""
-    V = np.bincount(J * d + K, entries, d * d).reshape(d, d)
-    return np.asarray(V + np.triu(V, 1).T)
+class Pattern:
+    """Entries w_e s_e of V at (J, K), J <= K, with the terms of (15) and of the barriers in the sizes w."""
 
+    def __init__(
+        self, problem: DirectionProblem, X: Array, J: npt.NDArray[np.intp], K: npt.NDArray[np.intp], signs: Array
+    ) -> None:
+        c, self.n, self.J, self.K, self.signs = problem.c, len(problem.X), J, K, signs
+        self.copies = signs * np.where(J == K, 1.0, 2.0)  # dV/dw: twice the sign off the diagonal
+        self.Phi = X[:, J] * X[:, K] * self.copies  # q = Phi w
+        self.h = self.copies * problem.A[J, K] + np.abs(self.copies) * (c[J] * c[K])  # tr V(A + C) = h'w
+        self.signed = np.flatnonzero((J != K) & (c[J] > 0.0) & (c[K] > 0.0))
+        self.d = len(c)
 
-def pattern_terms(
-    X: Array, A: Array, bound: Array, J: npt.NDArray[np.intp], K: npt.NDArray[np.intp], signs: Array
-) -> tuple[Array, Array, Array]:
-    """Return Phi and h with q = Phi w and tr V(A + C) = h'w, and dV/dw: twice the sign off the diagonal."""
-    copies = signs * np.where(J == K, 1.0, 2.0)
-    return X[:, J] * X[:, K] * copies, copies * A[J, K] + np.abs(copies) * bound[J, K], copies
+    def matrix(self, sizes: Array) -> Array:
+        """Return the symmetric matrix with entries of these sizes."""
+        V = np.bincount(self.J * self.d + self.K, self.signs * sizes, self.d**2).reshape(self.d, self.d)
+        return np.asarray(V + np.triu(V, 1).T)
 
+    def value(self, w: Array) -> float:
+        """Return the objective of (15)."""
+        return float(1.0 - 2.0 * np.sum(np.sqrt(self.Phi @ w)) / self.n + self.h @ w)
 
-def barrier_value(Phi: Array, h: Array, n: int, mu: float, w: Array, L: Array, signed: npt.NDArray[np.intp]) -> float:
-    """Return the objective with both barriers, from the Cholesky factor L of V."""
-    barriers = 2.0 * np.sum(np.log(np.diag(L))) + np.sum(np.log(w[signed]))
-    return float(1.0 - 2.0 * np.sum(np.sqrt(Phi @ w)) / n + h @ w - mu * barriers)
+    def barrier_value(self, w: Array, L: Array, mu: float) -> float:
+        """Return the objective with both barriers, from the Cholesky factor L of V."""
+        return self.value(w) - mu * float(2.0 * np.sum(np.log(np.diag(L))) + np.sum(np.log(w[self.signed])))
 
+    def derivatives(self, w: Array, W: Array, mu: float, S: Array, z: Array) -> tuple[Array, Array]:
+        """Return gradient and Hessian of `barrier_value`, W = V^-1, with the curvature of the barriers from S and z.
 
-def barrier_derivatives(
-    terms: tuple[Array, Array, int],
-    pattern: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array, npt.NDArray[np.intp]],
-    w: Array,
-    W: Array,
-    mu: float,
-    S: Array,
-    z: Array,
-) -> tuple[Array, Array]:
-    r"""Return gradient and Hessian of `barrier_value`, with W = V^-1 and the curvature of the barriers that of S and z.
-
-    For E_e = dV/dw_e the curvature of -mu log det V, mu tr W E_e W E_f, becomes (tr W E_e S E_f + tr S E_e W E_f) / 2,
-    from products of entries of W and S.  At S = mu W and z = mu / w the Hessian is exact.
-    """
-    (Phi, h, n), (J, K, copies, signed) = terms, pattern
-    u = 1.0 / np.sqrt(Phi @ w)
-    gradient = h - Phi.T @ u / n - mu * copies * W[J, K]
-    gradient[signed] -= mu / w[signed]
-    rows = Phi * (u**1.5 / (2.0 * n) ** 0.5)[:, None]
-    H = rows.T @ rows  # symmetric, at half the cost of a product of two matrices
-    pairs = ((J, J), (K, K)), ((K, K), (J, J)), ((J, K), (K, J)), ((K, J), (J, K))  # rows and columns of W, and of S
-    products = sum(W[np.ix_(*of_W)] * S[np.ix_(*of_S)] for of_W, of_S in pairs)
-    H += products * np.outer(copies / 4.0, copies)
-    H[signed, signed] += z[signed] / w[signed]
-    return gradient, H
+        For E_e = dV/dw_e the curvature of -mu log det V, mu tr W E_e W E_f, becomes half of tr W E_e S E_f plus half of
+        tr S E_e W E_f, from products of entries of W and S.  At S = mu W and z = mu / w the Hessian is exact.
+        """
+        J, K, signed = self.J, self.K, self.signed
+        u = 1.0 / np.sqrt(self.Phi @ w)
+        gradient = self.h - self.Phi.T @ u / self.n - mu * self.copies * W[J, K]
+        gradient[signed] -= mu / w[signed]
+        rows = self.Phi * (u**1.5 / (2.0 * self.n) ** 0.5)[:, None]
+        H = rows.T @ rows  # symmetric, at half the cost of a product of two matrices
+        pairs = ((J, J), (K, K)), ((K, K), (J, J)), ((J, K), (K, J)), ((K, J), (J, K))  # in W, and in S
+        products = sum(W[np.ix_(*of_W)] * S[np.ix_(*of_S)] for of_W, of_S in pairs)
+        H += products * np.outer(self.copies / 4.0, self.copies)
+        H[signed, signed] += z[signed] / w[signed]
+        return gradient, H

@@ -23,9 +23,9 @@ from diffrac_cvx.certificates.search import best_combination, top_eigenvalue
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
+from diffrac_cvx.points.linear_algebra import principal_columns, psd_factor, symmetric
 from diffrac_cvx.points.points import ColumnPoints
-from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint, psd_root
+from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     CertifiedPoint,
@@ -77,40 +77,35 @@ def surrogate(problem: DirectionProblem, sample: ColumnPoints, U: Array, M: Arra
     B = W.T @ (A + np.diag(problem.c**2)) @ W
     if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < 0.1:
         return None
-    root, zero = psd_root(symmetric(A)), np.zeros(len(A))
+    root, zero = psd_factor(A).T, np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
     penalty = problem.pair_penalty.with_weights(problem.c, zero)
     return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
-
-
-def surrogate_gap(small: DirectionProblem, point: PrimalPoint, C: Array | None) -> float:
-    """Return the uncertified gap of a surrogate at an optimally scaled point, where g = T = 1 - value."""
-    u, W = 1.0 / np.sqrt(np.maximum(point.q, 1e-12 * max(point.q.mean(), 1e-300))), small.W
-    if W.size == 0:
-        return 0.0
-    M = symmetric(W.T @ small.X.weighted_gram(u) @ W)
-    t = top_eigenvalue(M) if C is None else best_combination(M, symmetric(W.T @ project_dual(small, C) @ W))[0]
-    return t * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(point.q)))
 
 
 def solve_surrogate(
     small: DirectionProblem, U: Array, C: Array | None, target: float, max_steps: int
 ) -> tuple[PrimalPoint, Array | None, int, bool]:
     """Solve a surrogate to a gap of about target; return the number of L-BFGS steps, and whether they were enough."""
-    lagrangian = Lagrangian(small, C)
+    lagrangian, W = Lagrangian(small, C), small.W
 
     def is_converged(U: Array) -> bool:
-        C = lagrangian.multiplier(U)[0] if small.has_l1 else None
-        return surrogate_gap(small, small.rescale(U), C) <= target
+        if W.size == 0:
+            return True
+        q = small.rescale(U).q  # at the optimal scale g = T = 1 - value; the gap is not certified
+        u = small.inverse_sqrt(q)
+        M = symmetric(W.T @ small.X.weighted_gram(u) @ W)
+        if small.has_l1:
+            t = best_combination(M, symmetric(W.T @ project_dual(small, lagrangian.multiplier(U)[0]) @ W))[0]
+        else:
+            t = top_eigenvalue(M)
+        return t * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(q))) <= target
 
     at, done = run_multiplier_method(lagrangian, lagrangian.point(U), max_steps, Memory(), is_converged)
     C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None
-    reached, done = done < max_steps, max(done, 1)
     point = small.rescale(at.U)
-    if C is None:
-        return point._replace(U=at.U), C, done, reached
-    thresholded = threshold_inactive(small, at.U, C)
-    return thresholded if thresholded.value < point.value else point, C, done, reached
+    point = point._replace(U=at.U) if C is None else threshold_inactive(small, point, C)
+    return point, C, max(done, 1), done < max_steps
 
 
 def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:

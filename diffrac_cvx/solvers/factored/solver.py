@@ -117,12 +117,12 @@ def low_rank(
     def iterates(problem: DirectionProblem, warm_start: WarmStart) -> Iterator[Iterate]:
         done = 0
         if problem.X.is_streamed:  # samples of the rows, and then passes over all of them, or a race in memory
-            last, in_passes = None, not problem.has_l1 or not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
-            for found in sampling.sampling_iterates(problem, warm_start, stopping, until_converged=in_passes):
+            last, to_end = None, not problem.has_l1 or not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
+            for found in sampling.sampling_iterates(problem, warm_start, stopping, until_converged=to_end):
                 if isinstance(found, Iterate):
                     last = found
                     yield found
-            if in_passes:
+            if to_end:
                 return
             if last is not None:
                 done, is_split = last.n_iter, components.is_block_diagonal(problem, last.U)

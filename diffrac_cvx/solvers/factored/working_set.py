@@ -81,7 +81,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             point = small.rescale(at.U)
             better = partial(improved_multipliers, small, U=dense(point.U), C=C, steps=refinements)
             lower, u, C_dual = best_dual(problem, small, point, better)
-            point = min(threshold_inactive(small, dense(point.U), C), point, key=lambda one: one.value)
+            point = threshold_inactive(small, point, C)
             gap = point.value - lower
             if gap <= target or steps >= limit:
                 break

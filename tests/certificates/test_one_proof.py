@@ -147,6 +147,26 @@ def test_the_rounding_of_the_products_of_a_large_correction_is_counted():
             assert not proof.is_sum_positive(np.where(weak, -1e-3, 1.0), none, z, weak)
 
 
+@pytest.mark.parametrize("diagonal", [[np.nan, 1.0], [np.inf, 1.0]])
+def test_a_component_with_entries_that_are_not_finite_is_not_proved(diagonal):
+    values, vectors = proof.check_component(np.array(diagonal), scipy.sparse.csr_array((2, 2)), np.zeros((2, 0)), 1)
+    np.testing.assert_array_equal(values, -np.inf)
+    np.testing.assert_array_equal(vectors, [[1.0], [0.0]])
+
+
+def test_columns_with_known_signs_and_no_other_penalty_have_no_multiplier_if_columns_are_excluded():
+    X, penalty, C = (
+        centered_normal(8, 3),
+        dc.Penalty(lam=[0.3, 0.0, 0.0], nonnegative=[0, 1, 2]),
+        np.full((3, 3), -0.01),
+    )
+    assert proof.project_dual(direction_problem(X, 1.0, penalty), C)[1, 2] < 0.0
+    X[:, 2] = X[:, 1]
+    problem = direction_problem(X, 1.0, penalty)
+    assert problem.W.shape[1] == 2
+    np.testing.assert_array_equal(proof.project_dual(problem, C)[1:], 0.0)
+
+
 def test_feature_groups_inside_their_balls_are_not_joined():
     at = remainder_of(np.diag(np.full(4, 0.5)), F=np.full((1, 4), 1e-3), lam=0.3, groups=[0, 0, 1, 1])
     assert len(proof.clip_groups(at)[1][0]) == 0

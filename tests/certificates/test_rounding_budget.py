@@ -113,6 +113,13 @@ def test_a_group_counts_the_rounding_of_the_sum_that_its_row_is():
     assert 1.0 - 16.0 * top * sum_error(n) ** 2 * D <= found <= 1.0 - top * sum_error(n) ** 2 * D
 
 
+def test_a_group_of_one_point_among_many_columns_has_nearly_the_bound_of_its_eigenvalue():
+    M = np.zeros((1, 25, 25))
+    M[0, 0, 0] = 1e-2
+    (found,) = grouped_bounds(white_problem(centered_normal(20, 25)), M, np.ones(1), np.full(1, 1e-2))
+    assert 1.0 - 1e-2 - 1e-9 <= found <= 1.0 - 1e-2
+
+
 # Whitened data
 
 

@@ -167,6 +167,15 @@ def test_columns_with_known_signs_and_no_other_penalty_have_no_multiplier_if_col
     np.testing.assert_array_equal(proof.project_dual(problem, C)[1:], 0.0)
 
 
+def test_a_column_of_zeros_leaves_the_others_in_their_given_coordinates():
+    X = centered_normal(8, 3)
+    X[:, 2] = 0.0
+    problem = direction_problem(X, 1.0, dc.Penalty(lam=[0.3, 0.3, 0.0]))
+    found = eliminate(block_problem(problem, np.arange(3)), np.ones(8), 10.0)
+    assert found.L.shape == (2, 2)
+    assert not found.is_whitened
+
+
 def test_feature_groups_inside_their_balls_are_not_joined():
     at = remainder_of(np.diag(np.full(4, 0.5)), F=np.full((1, 4), 1e-3), lam=0.3, groups=[0, 0, 1, 1])
     assert len(proof.clip_groups(at)[1][0]) == 0

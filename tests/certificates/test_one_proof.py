@@ -176,6 +176,12 @@ def test_a_column_of_zeros_leaves_the_others_in_their_given_coordinates():
     assert not found.is_whitened
 
 
+def test_as_many_directions_as_are_asked_for_are_returned_of_a_component_that_is_not_positive():
+    values, vectors = proof.check_component(np.array([-1.0, 2.0, -3.0]), np.zeros((3, 3)), np.zeros((3, 0)), 2)
+    np.testing.assert_array_equal(values, [-3.0, -1.0])
+    np.testing.assert_array_equal(np.abs(vectors), np.eye(3)[:, [2, 0]])
+
+
 def test_feature_groups_inside_their_balls_are_not_joined():
     at = remainder_of(np.diag(np.full(4, 0.5)), F=np.full((1, 4), 1e-3), lam=0.3, groups=[0, 0, 1, 1])
     assert len(proof.clip_groups(at)[1][0]) == 0

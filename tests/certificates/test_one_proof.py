@@ -15,7 +15,7 @@ from diffrac_cvx.certificates import proof
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import Pairs, eliminate, eliminated_matrix, prove
 from diffrac_cvx.certificates.screening import screen_pairs
-from diffrac_cvx.points.floating_point import sum_error
+from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
 
 NONE, BOTH = np.zeros(0, dtype=np.intp), np.arange(2)
 
@@ -180,6 +180,40 @@ def test_as_many_directions_as_are_asked_for_are_returned_of_a_component_that_is
     values, vectors = proof.check_component(np.array([-1.0, 2.0, -3.0]), np.zeros((3, 3)), np.zeros((3, 0)), 2)
     np.testing.assert_array_equal(values, [-3.0, -1.0])
     np.testing.assert_array_equal(np.abs(vectors), np.eye(3)[:, [2, 0]])
+
+
+def nearly_collinear(scale):
+    """A problem whose first two columns, without a penalty, differ by this."""
+    X = centered_normal(20, 4)
+    X[:, 1] = X[:, 0] + scale * X[:, 1]
+    return block_problem(direction_problem(X, 1.0, dc.Penalty(lam=[0.0, 0.0, 0.3, 0.3])), np.arange(3))
+
+
+@pytest.mark.parametrize(("scale", "is_whitened"), [(1.0, False), (1e-7, True)])
+def test_the_multiplier_between_is_chosen_from_s_in_given_coordinates_whether_whitened_or_not(scale, is_whitened):
+    split, seen = nearly_collinear(scale), []
+
+    def between(P, T):
+        seen.append(P)
+        return 0.5 * T
+
+    found = eliminate(split, np.ones(20), 2.0, between=between)
+    inner = split.problem.restrict(np.arange(3))
+    assert found.is_whitened == is_whitened
+    assert found.tC.any()
+    S = 2.0 * (inner.summed_A + np.diag(inner.c**2)) - inner.X.weighted_gram(np.ones(20))
+    np.testing.assert_allclose(seen[-1], S, atol=1e-12)
+
+
+def test_errors_in_whitened_coordinates_scale_as_s_and_count_all_that_the_coordinates_are_off():
+    split, u = nearly_collinear(1e-7), np.ones(20)
+    split.inner.__dict__["whitening_error"] = WhiteningErrorBounds(1e-3, 0.0, 1e3)
+    F = [eliminate(split, scale * u, scale * 2.0, whitened=True).F for scale in (1.0, 4.0)]
+    np.testing.assert_allclose(F[1], 2.0 * F[0])
+    split.inner.__dict__["whitening_error"] = WhiteningErrorBounds(0.0, 0.0, 1e12)
+    M = split.inner.X.weighted_gram(u)
+    P, radius = eliminated_matrix(split, u, 2.0, M, None, whitened=True)
+    assert radius >= sum_error(split.n_terms) * 1e12 * (2.0 * len(P) - np.trace(P)) * (1.0 - 1e-9)
 
 
 def test_feature_groups_inside_their_balls_are_not_joined():

@@ -198,9 +198,9 @@ def solve_by_iterates(
     except EarlyExitError as leave:
         return trivial(np.shape(X), leave.status)
     data, shape = sample.X, sample.X_all.shape
-    G = offset_solution(data, nu)
-    if G is not None:
-        return trivial(shape, Status.CLOSED_FORM, G, min(round_up(nu), 1.0))  # 1 - nu is rounded, and with it V
+    offset = offset_solution(data, nu)
+    if offset is not None:
+        return trivial(shape, Status.CLOSED_FORM, offset, min(round_up(nu), 1.0))  # 1 - nu is rounded, and with it V
     n, d = data.shape  # of large data, a single product or decomposition may take longer than the callback waits
     stopping.calls_periodically = n * d >= 2e7 or n * d**2 >= 2e8 or d >= 400
     with one_thread(), time_limited(stopping.deadline):

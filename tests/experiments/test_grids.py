@@ -29,7 +29,7 @@ SMALLER = {  # cheaper settings of the smoke grids
     "structure": {"DRAWS": 3, "RESTARTS": 1},
     "theory": {},
     "wide": {},
-    "wide_law": {"COLUMNS": 60, "SECONDS": 2.0},
+    "wide_law": {"COLUMNS": 60, "MAX_ITER": 100},
 }
 
 

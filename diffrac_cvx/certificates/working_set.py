@@ -193,7 +193,7 @@ def correction_for_sums(remainder: Remainder) -> Array:
     """
     problem = remainder.problem.problem
     m, n_directions = len(remainder.problem.c), min(len(problem.Y) - len(problem.X), MAX_SUM_DIRECTIONS)
-    if n_directions == 0:
+    if n_directions <= 0:
         return np.zeros((m, 0))
     if m <= MAX_DENSE_SIZE:
         values, vectors = eigh(symmetric(remainder.gram(slice(None), slice(None))))

@@ -19,7 +19,6 @@ AFFINE_TOL = 1e-8
 LOOSE_TOL = 1e-4  # for a second solution of the affine cells: accuracy that cvx calls inaccurate by default, eps^(1/4)
 FINE_TOL, SPARSE_TOL, LARGE_TOL = 5e-4, 0.05, 0.1  # relative to lambda l, about the value of the planted solution
 MAX_ITER = 5000
-TIME_LIMIT = 20.0  # seconds per solve
 MOST_POINTS = 8192
 MOST_SLOW = 4096  # at weight 1/n
 MOST_ROTATED = 80  # largest dimension of a rotated direction at weight 1/n
@@ -78,7 +77,6 @@ GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # family of p
 SETTINGS = {
     "tolerances": [AFFINE_TOL, LOOSE_TOL, FINE_TOL, SPARSE_TOL, LARGE_TOL],
     "max_iter": MAX_ITER,
-    "time_limit": TIME_LIMIT,
     "rank_one": RANK_ONE,
 }
 INTERIOR_SIDE, INTERIOR_NONZEROS = 41, 240_000  # largest semidefinite cone and problem for an interior point
@@ -188,7 +186,7 @@ def measure(panel: str, n: int, d: int, replication: int) -> Row:
 def solve(X: Array, lam: float, tol: float) -> dc.Result:
     """Solve by `low_rank`."""
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):  # n <= d is part of the figure
-        return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, max_iter=MAX_ITER, time_limit=TIME_LIMIT)
+        return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, max_iter=MAX_ITER)
 
 
 def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:

@@ -18,12 +18,12 @@ from experiments.sparse_regime.models import dimension_bound
 LAW = 0.3  # of the population: the weight is this number over (s - 1) d
 ORACLE = (0.2, 0.4, 0.1, 0.8, 0.05, 0.025)  # weights tried, times 1/((s - 1) d), most promising first
 TOL, LARGE_TOL, LARGE_D = 0.05, 0.1, 100  # relative to the planted value lambda l; the second from dimension LARGE_D on
-DECIDED = 0.5  # relative to the planted value: with a larger gap at the time limit, a solution decides nothing
-TIME_LIMIT = 25.0  # seconds per solve
+DECIDED = 0.5  # relative to the planted value: with a larger gap after `MAX_ITER` steps, a solution decides nothing
+MAX_ITER = 5000
 RATIO = 1.07  # of neighbouring n on the grid: half of a step is the error of a boundary
 STRIDE = 4  # grid points per step, until both success and failure occur
 SETTINGS = {
-    "law": LAW, "oracle": ORACLE, "tolerances": [TOL, LARGE_TOL, DECIDED], "time_limit": TIME_LIMIT,
+    "law": LAW, "oracle": ORACLE, "tolerances": [TOL, LARGE_TOL, DECIDED], "max_iter": MAX_ITER,
     "most_points": MOST_POINTS,
 }  # fmt: skip
 
@@ -101,14 +101,14 @@ def measure_weights(sparsity: int, d: int, replication: int, *, multiples: tuple
 
 
 def recovers(X: Array, y: Array, lam: float, sparsity: int) -> bool:
-    """Return whether a weight recovers the labels; not if the time ran out before the solution decides it.
+    """Return whether a weight recovers the labels; not if `MAX_ITER` steps do not decide it.
 
     The gap is relative to the planted value, which is about lambda l.
     """
     planted = lam * sparsity
     tol = (TOL if X.shape[1] < LARGE_D else LARGE_TOL) * planted
     with warnings.catch_warnings(action="ignore", category=dc.DegenerateDataWarning):
-        result = dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, time_limit=TIME_LIMIT)
+        result = dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, max_iter=MAX_ITER)
     error = dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F))
     return error < RECOVERED and result.gap <= DECIDED * planted
 

@@ -198,8 +198,8 @@ def optimal_labels(
     reduced = without_collinear(sample.X, penalty)
     points, weights = array_points(reduced.array(), reduced.weights), weights_of(penalty, reduced.shape[1])
     make_tree = SparseTree if penalty.has_l1 else RidgeTree
-    tree = make_tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol)
-    tree.timer, tree.callback, tree.n_excluded = timer, callback, reduced.n_excluded
+    tree = make_tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, reduced.n_excluded)
+    tree.timer, tree.callback = timer, callback
     if persistency_slack is not None:
         nonnegative(persistency_slack, "persistency_slack")
 

@@ -55,10 +55,9 @@ class Tree(ABC):
 
     batch_size = 1  # nodes solved together, in a fraction of a second
 
-    n_excluded = 0
-
-    def __init__(self, rows: Array, anchor: int, tol: float, node_bytes: float) -> None:
+    def __init__(self, rows: Array, anchor: int, tol: float, n_excluded: int, node_bytes: float) -> None:
         self.rows, self.anchor, self.tol, self.node_bytes = rows, anchor, tol, node_bytes
+        self.n_excluded = n_excluded
         self.best, self.signs = np.inf, np.ones(len(rows))
         self.open_nodes: list[Node] = []
         self.closed_bound, self.root_bound, self.floor = np.inf, 0.0, 0.0
@@ -221,13 +220,15 @@ class RidgeTree(Tree):
     min over V of  1 - 2 sqrt(a'Va) - 2 sum_g sqrt(r_g'Vr_g) + tr V.  All nodes share one table of products of the rows.
     """
 
-    def __init__(self, points: Points, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float) -> None:
+    def __init__(
+        self, points: Points, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float, n_excluded: int
+    ) -> None:
         self.problem, self.is_varied = direction_problem(points, nu, penalty), bool(points.used_columns().any())
         X, n = self.problem.X, len(self.problem.X)
         S = scipy.sparse.csr_array((chunklets.sign, (chunklets.membership, np.arange(n))), shape=(m, n))
         R, self.weights = np.asarray(S @ X.array()) / n, np.asarray(abs(S) @ X.values_of_points(np.ones(n))) / n
         D = R.shape[1]
-        super().__init__(R, int(np.argmax(np.sum(R**2, axis=1))), tol, 4.0 * D**2 + m + 400.0)
+        super().__init__(R, int(np.argmax(np.sum(R**2, axis=1))), tol, n_excluded, 4.0 * D**2 + m + 400.0)
         self.upper = np.triu_indices(D)
         self.multiplicity = np.where(self.upper[0] == self.upper[1], 1.0, 2.0)
         entries = m * len(self.multiplicity)
@@ -326,14 +327,17 @@ class RidgeTree(Tree):
 class SparseTree(Tree):
     """Branch and bound with an l1 penalty: `low_rank` solves the relaxation of each node."""
 
-    def __init__(self, points: Points, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float) -> None:
+    def __init__(
+        self, points: Points, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float, n_excluded: int
+    ) -> None:
         self.points, self.nu, self.penalty, self.chunklets = points, nu, penalty, chunklets
         self.weights = weights_of(penalty, points.shape[1])
         X = points.array() if nu == 1.0 else points.with_offset().array()
         rows = np.zeros((m, X.shape[1]))
         np.add.at(rows, chunklets.membership, (chunklets.sign * points.normalized_weights)[:, None] * X)
         sizes = np.sum(rows[:, : points.shape[1]] ** 2 * inverse_or_one(points.mean_squares()), axis=1)
-        super().__init__(rows, int(np.argmax(sizes)), tol, 400.0 + m + 24.0 * (len(X) + sum(rows.shape)))
+        node_bytes = 400.0 + m + 24.0 * (len(X) + sum(rows.shape))
+        super().__init__(rows, int(np.argmax(sizes)), tol, n_excluded, node_bytes)
 
     def solve(self, signs: Signs, starts: Sequence[Any], cutoff: float) -> tuple[Array, list[Any]]:
         def should_stop(progress: Progress) -> bool:

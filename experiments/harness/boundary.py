@@ -77,7 +77,7 @@ def find_boundary(table: pd.DataFrame, column: str) -> Boundary:
     rng = np.random.default_rng([2017, 50, 0])
     found = []
     for d, part in table.groupby("d"):
-        success = part.pivot_table(index="replication", columns="n", values=column, aggfunc="mean")
+        success = part.groupby(["replication", "n"])[column].mean().unstack()
         n, values = success.columns.to_numpy(float), success.to_numpy(float)
         at, side = crossing(n, mean_known(values[None])[0])
         rates = mean_known(values[rng.integers(len(values), size=(DRAWS, len(values)))])

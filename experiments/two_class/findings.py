@@ -99,7 +99,8 @@ def runs_in(table: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
 
 def names_in(table: pd.DataFrame) -> list[str]:
     """Return the data sets of a table, in the order of the paper."""
-    return [name for name in PAPER if name in set(table["data_set"])]
+    present = set(table["data_set"].unique())
+    return [name for name in PAPER if name in present]
 
 
 def best_of(tried: pd.DataFrame, names: list[str]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from rationals import centered, fractions, gram, lossy_columns, opposite_columns
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
-from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at, grouped_bounds
+from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
@@ -60,64 +60,6 @@ def test_up_is_above_a_number_that_was_computed_by_so_many_operations():
     assert Fraction(round_up(x, 200)) >= (1 + Fraction(1, 2**52)) ** 200
     assert 1.0 + 4 * UNIT_ROUNDOFF < round_up(1.0) < 1.0 + 16 * UNIT_ROUNDOFF
     assert round_up(0.0) == 0.0
-
-
-# A factorisation
-
-
-@pytest.mark.parametrize("right_error", [0.0, 0.5, 0.9, 0.99, 1.0])
-def test_groups_of_points_are_bounded_for_what_is_left_of_the_right_side_however_little(right_error):
-    """M <= t A for all A that are so near to the identity: t is t_0 / (1 - right_error) at least."""
-    problem, M = (
-        white_problem(centered_normal(20, 2), 0.0, right_error),
-        1e-5 * np.stack([np.eye(2), np.diag([1.0, 0.3])]),
-    )
-    with np.errstate(invalid="ignore"):  # of infinities
-        found = grouped_bounds(problem, M, np.array([1.0, 2.0]), np.full(2, 1e-5))
-    if right_error == 1.0:
-        np.testing.assert_array_equal(found, -np.inf)
-    else:
-        least = 1e-5 * np.array([1.0, 2.0]) / (1.0 - right_error)
-        assert np.all(found <= 1.0 - least)
-        assert np.all(found >= 1.0 - (1.0 + 5.0 * right_error / (1.0 - right_error)) * 2e-5 - 1e-9)
-
-
-def test_a_group_proves_nothing_without_its_factorisation_or_with_an_infinite_moment(monkeypatch):
-    problem, M = white_problem(centered_normal(20, 2)), 1e-5 * np.stack([np.eye(2), np.diag([1.0, 0.3])])
-    given, eigvalsh = (np.array([1.0, 2.0]), np.full(2, 1e-5)), np.linalg.eigvalsh
-    monkeypatch.setattr(np.linalg, "eigvalsh", lambda M: eigvalsh(M) * np.array([[0.5], [1.0]]))
-    found = grouped_bounds(problem, M, *given)
-    assert found[0] == -np.inf
-    assert 0.0 < found[1] < 1.0
-    M[1, 0, 0] = np.inf
-    np.testing.assert_array_equal(grouped_bounds(problem, M, *given), -np.inf)
-
-
-@pytest.mark.parametrize("top", [1.0, 9.0])
-@pytest.mark.parametrize("M", [0.0, 0.25])
-def test_a_group_whose_row_is_off_as_far_as_is_said_has_no_larger_bound_than_its_weighted_gram_then(M, top):
-    """One coordinate: the moment of one group at weight `top` may be (M^1/2 + top^1/2 off)^2."""
-    off, given = 1e-3, (np.full((1, 1, 1), M), np.ones(1), np.full(1, top))
-    (found,) = grouped_bounds(white_problem(centered_normal(20, 1), off), *given)
-    worst = (M**0.5 + top**0.5 * off) ** 2
-    assert 1.0 - M - 5.0 * (worst - M) <= found <= 1.0 - worst
-
-
-def test_a_group_counts_the_rounding_of_the_sum_that_its_row_is():
-    """A row summed of k points is off by sum_error(k) times their sizes, tr A = D in all; its weight makes that large.
-
-    What is added to the eigenvalue is four times what may be lost, so that D has to be larger than that to be seen.
-    """
-    n, D, top = 20, 25, 1e20
-    (found,) = grouped_bounds(white_problem(centered_normal(n, D)), np.zeros((1, D, D)), np.ones(1), np.full(1, top))
-    assert 1.0 - 16.0 * top * sum_error(n) ** 2 * D <= found <= 1.0 - top * sum_error(n) ** 2 * D
-
-
-def test_a_group_of_one_point_among_many_columns_has_nearly_the_bound_of_its_eigenvalue():
-    M = np.zeros((1, 25, 25))
-    M[0, 0, 0] = 1e-2
-    (found,) = grouped_bounds(white_problem(centered_normal(20, 25)), M, np.ones(1), np.full(1, 1e-2))
-    assert 1.0 - 1e-2 - 1e-9 <= found <= 1.0 - 1e-2
 
 
 # Whitened data

@@ -26,10 +26,11 @@ from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_pen
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation
-from diffrac_cvx.solvers.exact.tree import RidgeTree, SparseTree
+from diffrac_cvx.solvers.exact.tree import Tree
 
 TREE_WORK, MORE_WORK = 2e9, 1.5e10  # operations of branch and bound before the cutting planes; if it is successful
-MIN_ROOT_GAP = 0.05  # gap of the root relaxation, with an l1 term, below which branch and bound gets more
+MIN_ROOT_GAPS = 0.01, 0.05  # gaps of the root relaxation, without and with an l1 term, below which it gets more
+MOST_COLUMNS = 1000  # for cutting planes without an l1 term, if there are fewer chunklets
 CUT_BYTES = 80.0  # bytes of the cutting planes for each pair of chunklets
 
 
@@ -134,8 +135,8 @@ def optimal_labels(
     Notes
     -----
     The number ``hardness`` of the result predicts the effort: nearly all instances of ``make optimal`` with a hardness
-    up to 0.25 are solved within its limit of seconds, and most up to 2.  Cutting planes are used for tables with at
-    most as many columns as chunklets, if their memory is free.
+    up to 0.25 are solved within its limit of seconds, and most up to 2.  Cutting planes are used if their memory is
+    free, for tables with at most as many columns as chunklets or, without an l1 term, with at most 1000 columns.
 
     Source: Eq. (9) with constraints; the methods are not in the paper.
 
@@ -197,8 +198,7 @@ def optimal_labels(
     )
     reduced = without_collinear(sample.X, penalty)
     points, weights = array_points(reduced.array(), reduced.weights), weights_of(penalty, reduced.shape[1])
-    make_tree = SparseTree if penalty.has_l1 else RidgeTree
-    tree = make_tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, reduced.n_excluded)
+    tree = Tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, reduced.n_excluded)
     tree.timer, tree.callback = timer, callback
     if persistency_slack is not None:
         nonnegative(persistency_slack, "persistency_slack")
@@ -216,8 +216,8 @@ def optimal_labels(
         ),
     }
     m, table, relaxation = all_chunklets.n_chunklets, None, None
-    size = CUT_BYTES * m**2
-    if weights.splits_into_blocks and points.shape[1] <= m and size < available_memory():
+    size, most_columns = CUT_BYTES * m**2, 0 if penalty.has_l1 else MOST_COLUMNS
+    if weights.splits_into_blocks and points.shape[1] <= max(m, most_columns) and size < available_memory():
         table = raw_table(X)
         problem = LabelProblem(table, **fields)
         relaxation = CutRelaxation(problem) if problem.least > 0.0 and problem.B.any() else None
@@ -237,7 +237,7 @@ def optimal_labels(
     with time_limited(timer.deadline):
         status = tree.search(np.inf if relaxation is None else TREE_WORK)
         root_gap = tree.best - tree.root_bound
-        if status is None and (tree.best - tree.lower < 0.4 * root_gap or (penalty.has_l1 and root_gap < MIN_ROOT_GAP)):
+        if status is None and (tree.best - tree.lower < 0.4 * root_gap or root_gap < MIN_ROOT_GAPS[penalty.has_l1]):
             status = tree.search(MORE_WORK)  # branch and bound closes the gap quickly
         if relaxation is not None and (status is None or (certificate and status is Status.OPTIMAL)):
             status = add_cuts(relaxation, tree.improve) or status

@@ -5,7 +5,7 @@ record is available in all of them.
 
 >>> import diffrac_cvx as dc
 >>> list(dc.registry.SOLVERS)
-['low_rank', 'fista', 'fista published', 'SCS', 'CLARABEL']
+['low_rank', 'fista', 'fista published']
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -17,10 +17,11 @@ import numpy as np
 
 from diffrac_cvx import relaxations
 from diffrac_cvx.baselines import alternating_optimization, gaussian_mixture, kmeans_standardized, kmeans_whitened
+from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
-from diffrac_cvx.problem.result import Bracket, Result
+from diffrac_cvx.problem.result import Bracket, Progress, Result
 from diffrac_cvx.solvers import fista, low_rank
 from diffrac_cvx.solvers.reference import SMALL_NONZEROS, SMALL_SIDE
 
@@ -35,11 +36,13 @@ ALL_PARTS = ("ridge", "l1", "groups", "signs")  # of a penalty
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Parameters:
-    """Parameters of a relaxation, apart from the data.
+class ComparisonTask:
+    """Input of all methods: the data, the parameters, and the limits of each solve.
 
     Attributes
     ----------
+    X : (n, d) array
+        Data.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
@@ -50,55 +53,72 @@ class Parameters:
         Number of classes of the multi-class relaxation; its solutions do not depend on it.
     constraints : Constraints or None
         Must-link and cannot-link constraints, and known labels.
+    tol : float
+        Certified gap at which every solver stops.
+    time_limit : float or None
+        Time limit of each method, in seconds.
+    seed : int
+        Seed of the baselines.
+    callback : callable or None
+        Called by the fast solvers with their `Progress`; a true value stops them.
     """
 
+    X: Array
     nu: float = 1.0
     penalty: Penalty = NO_PENALTY
     alpha: float = np.nan
     alpha_slack: float = np.inf
     k: int = 3
     constraints: Constraints | None = None
+    tol: float = 1e-4
+    time_limit: float | None = None
+    seed: int = 0
+    callback: Callable[[Progress], bool] | None = None
 
     @property
     def given(self) -> dict[str, Any]:
         """The constraints as a keyword argument, if there are any."""
         return {} if self.constraints is None else {"constraints": self.constraints}
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Options of every solver."""
+        return {"tol": self.tol, "time_limit": self.time_limit}
 
-# Implied bounds on the optimum of (15).  Functions in a record must be defined at module level, because they are sent
-# to other processes by name.
+
+# Implied bounds on the optimum of (15).
 
 
-def same_value(bounds: Bracket, _parameters: Parameters) -> Bracket:
+def same_value(bounds: Bracket, _task: ComparisonTask) -> Bracket:
     """Return the bounds unchanged: (8), (11), (12) and (15) have the same value."""
     return bounds
 
 
-def no_bound(_bounds: Bracket, _parameters: Parameters) -> None:
+def no_bound(_bounds: Bracket, _task: ComparisonTask) -> None:
     """Return None: the problem implies no bound on (15)."""
 
 
-def from_normalized(bounds: Bracket, parameters: Parameters) -> Bracket:
+def from_normalized(bounds: Bracket, task: ComparisonTask) -> Bracket:
     """Return the bounds implied by (21): its value is -sqrt(1 - (15)) if c = 0, otherwise above that (no lower bound).
 
     With tr AV = 1 we have g <= 1, so g - l <= g / sqrt(1 + l) for the l1 term l: the V with value w <= 0 in (21) has
     value at most 1 - w^2 in (15), at its best scale.
     """
     lower, upper = (1.0 - min(bound, 0.0) ** 2 for bound in bounds)
-    return Bracket(-np.inf if np.any(parameters.penalty.c) else lower, upper)
+    return Bracket(-np.inf if np.any(task.penalty.c) else lower, upper)
 
 
-def from_multiclass(bounds: Bracket, parameters: Parameters) -> Bracket:
+def from_multiclass(bounds: Bracket, task: ComparisonTask) -> Bracket:
     """Return the bounds implied by the multi-class relaxation, whose value is nu/k + (1 - 1/k) times that of (8)."""
-    nu, k = parameters.nu, parameters.k
+    nu, k = task.nu, task.k
     lower, upper = (min((bound - nu / k) / (1.0 - 1.0 / k), 1.0) for bound in bounds)
     return Bracket(lower, upper)
 
 
-def from_constrained(bounds: Bracket, parameters: Parameters) -> Bracket:
+def from_constrained(bounds: Bracket, task: ComparisonTask) -> Bracket:
     """Return the bounds implied by (7): the value of (8) is the minimum over alpha of (7) + nu alpha."""
-    shift = parameters.nu * parameters.alpha
-    return Bracket(bounds.lower + shift - parameters.alpha_slack, bounds.upper + shift)
+    shift = task.nu * task.alpha
+    return Bracket(bounds.lower + shift - task.alpha_slack, bounds.upper + shift)
 
 
 @dataclass(frozen=True)
@@ -120,7 +140,7 @@ class RelaxationRecord:
     rows : str
         Number of rows of its matrix: "n", "n + d" or "d + 1".
     bounds_15 : callable
-        Function that returns the bounds on the optimum of (15) implied by its bounds and `Parameters`, or None.
+        Function that returns the bounds on the optimum of (15) implied by its bounds and `ComparisonTask`, or None.
     skipped_solvers : mapping of str to str
         Solvers that are not used unless selected by name, with reasons.
     """
@@ -131,7 +151,7 @@ class RelaxationRecord:
     takes: tuple[str, ...] = ("nu", "penalty")
     penalty: tuple[str, ...] = ALL_PARTS
     rows: str = "n"
-    bounds_15: Callable[[Bracket, Parameters], Bracket | None] = same_value
+    bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = same_value
     skipped_solvers: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -139,84 +159,67 @@ class RelaxationRecord:
         """Its name in tables."""
         return self.equations[0]
 
-    @property
-    def shape(self) -> str:
-        """The shape of its matrix, such as "n x n" or "(n + d) x (n + d)"."""
-        side = f"({self.rows})" if "+" in self.rows else self.rows
-        return f"{side} x {side}"
-
-    def build(self, X: Array, parameters: Parameters) -> relaxations.Relaxation:
-        """Return the relaxation of the given data and parameters."""
-        return self.builder(X, **{name: getattr(parameters, name) for name in self.takes})
+    def build(self, task: ComparisonTask) -> relaxations.Relaxation:
+        """Return the relaxation of the data and parameters of a task."""
+        return self.builder(task.X, **{name: getattr(task, name) for name in self.takes})
 
     def side(self, n: int, d: int) -> int:
         """Return the number of rows of its matrix for n points and d features."""
         return {"n": n, "n + d": n + d, "d + 1": d + 1}[self.rows]
 
+    def too_large(self, solver: str, n: int, d: int) -> str:
+        """Return why a CVXPY solver does not run by default at this size, "" if it does."""
+        side, (max_rows, max_coefficients) = self.side(n, d), CVXPY_SOLVERS[solver]
+        coefficients = n * d * d // 2 if self.rows == "d + 1" else side * side
+        if side > max_rows:
+            return f"a matrix of {side} rows, more than {max_rows}; select by name"
+        if coefficients > max_coefficients:
+            return f"{coefficients} coefficients, more than {max_coefficients}; select by name"
+        return self.skipped_solvers.get(solver, "")
+
 
 @dataclass(frozen=True)
 class SolverRecord:
-    """Solver; its key in ``SOLVERS`` is its name.
-
-    Attributes
-    ----------
-    summary : str
-        Short description.
-    function : callable or None
-        Solver of (15), called as ``function(X, nu, penalty, tol=, time_limit=, callback=, **options)``, that returns a
-        `Result`; None for a CVXPY solver of this name, which solves all relaxations.
-    penalty : tuple of str
-        Supported parts of a penalty, among "ridge", "l1", "groups" and "signs".
-    takes_rtol : bool
-        Whether the function takes ``rtol=``, the certified gap relative to the upper bound.
-    max_rows, max_coefficients : float
-        Largest side of the cone, and number of nonzeros in the other constraints, for which it runs by default, in
-        seconds; above, it must be selected by name.
-    skip_reason : str
-        Reason why it must always be selected by name; "" if it need not.
-    """
-
-    summary: str
-    function: Callable[..., Result] | None = None
-    penalty: tuple[str, ...] = ALL_PARTS
-    takes_rtol: bool = False
-    max_rows: float = np.inf
-    max_coefficients: float = np.inf
-    skip_reason: str = ""
-
-    def run(self, X: Array, nu: float, penalty: Penalty, **options: Any) -> Result:
-        """Solve (15) without CVXPY."""
-        assert self.function is not None
-        return self.function(X, nu, penalty, **options)
-
-    def too_large(self, relaxation: RelaxationRecord, n: int, d: int) -> str:
-        """Return why a relaxation is too large at this size to run by default, "" if it is not."""
-        side = relaxation.side(n, d)
-        coefficients = n * d * d // 2 if relaxation.rows == "d + 1" else side * side
-        if side > self.max_rows:
-            return f"a matrix of {side} rows, more than {self.max_rows}; select by name"
-        if coefficients > self.max_coefficients:
-            return f"{coefficients} coefficients, more than {self.max_coefficients}; select by name"
-        return ""
-
-
-@dataclass(frozen=True)
-class BaselineRecord:
-    """Baseline without a relaxation; its key in ``BASELINES`` is its name.
+    """Solver of (15) without CVXPY; its key in ``SOLVERS`` is its name.
 
     Attributes
     ----------
     function : callable
-        Function that returns labels in {-1, +1} from the data and a seed ``rng=``.
-    problem : str
-        Objective that it minimises.
-    takes_constraints : bool
-        Whether the function takes ``constraints=``, which its labels satisfy.
+        Called as ``function(X, nu, penalty, tol=, time_limit=, callback=, **options)``; returns a `Result`.
+    penalty : tuple of str
+        Supported parts of a penalty, among "ridge", "l1", "groups" and "signs".
+    takes_rtol : bool
+        Whether the function takes ``rtol=``, the certified gap relative to the upper bound.
+    skip_reason : str
+        Reason why it must always be selected by name; "" if it need not.
     """
 
-    function: Callable[..., Array]
-    problem: str
-    takes_constraints: bool = False
+    function: Callable[..., Result]
+    penalty: tuple[str, ...] = ALL_PARTS
+    takes_rtol: bool = False
+    skip_reason: str = ""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A relaxation with a solver, or a baseline; `compare` runs it on a task."""
+
+    problem: str  # the paper's equation, or the objective of a baseline
+    run: Callable[[ComparisonTask], Result | Array]  # labels for a baseline
+    parts: tuple[str, ...] = tuple(PROBLEM_PARTS)  # that it supports, of a penalty and of a problem
+    bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = same_value  # implied bounds on (15)
+    too_large: Callable[[int, int], str] = lambda _n, _d: ""  # from n and d to the reason to skip it by default
+    through_cvxpy: bool = False
+
+
+def baseline_method(function: Callable[..., Array], problem: str, *, takes_constraints: bool = False) -> Method:
+    """Return the method of a function from data and a seed ``rng=`` to labels in {-1, +1}, for ``BASELINES``."""
+
+    def run(task: ComparisonTask) -> Array:
+        with time_limited(deadline_after(task.time_limit)):
+            return function(task.X, rng=task.seed, **task.given)
+
+    return Method(problem, run, (*ALL_PARTS, "constraints") if takes_constraints else ALL_PARTS)
 
 
 WITH_CONSTRAINTS = ("nu", "penalty", "constraints")
@@ -248,35 +251,25 @@ RELAXATIONS: dict[str, RelaxationRecord] = {
 }  # fmt: skip
 
 SOLVERS: dict[str, SolverRecord] = {
-    "low_rank": SolverRecord("augmented Lagrangian in a factor of V", low_rank, takes_rtol=True),
-    "fista": SolverRecord("accelerated gradient on the smoothed dual", fista),
+    "low_rank": SolverRecord(low_rank, takes_rtol=True),
+    "fista": SolverRecord(fista),
     "fista published": SolverRecord(
-        "algorithm as published: 20 000 iterations",
         partial(fista, variant="published"),
         skip_reason="20 000 iterations on most tables, and weak bounds; select by name",
     ),
-    "SCS": SolverRecord("splitting, through CVXPY", max_rows=121, max_coefficients=500_000),
-    "CLARABEL": SolverRecord(  # the sizes for which `solve` selects it by default, plus the row of the offset
-        "interior point, through CVXPY", max_rows=SMALL_SIDE + 1, max_coefficients=SMALL_NONZEROS
-    ),
 }
 
-BASELINES: dict[str, BaselineRecord] = {
-    "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened"),
-    "alternating": BaselineRecord(alternating_optimization, "(2)", takes_constraints=True),
-    "k-means standardised": BaselineRecord(kmeans_standardized, "k-means, columns of unit variance"),
-    "Gaussian mixture": BaselineRecord(gaussian_mixture, "likelihood, columns of unit variance"),
+CVXPY_SOLVERS = {  # largest side of the cone, and most nonzeros in the other constraints, that take seconds
+    "SCS": (121, 500_000),
+    "CLARABEL": (SMALL_SIDE + 1, SMALL_NONZEROS),  # where `solve` selects it by default, plus the row of the offset
 }
 
-
-def fast_solvers() -> dict[str, SolverRecord]:
-    """Return the solvers of (15) that do not need CVXPY."""
-    return {name: solver for name, solver in SOLVERS.items() if solver.function is not None}
-
-
-def cvxpy_solvers() -> dict[str, SolverRecord]:
-    """Return the CVXPY solvers, which solve all relaxations."""
-    return {name: solver for name, solver in SOLVERS.items() if solver.function is None}
+BASELINES: dict[str, Method] = {
+    "k-means": baseline_method(kmeans_whitened, "k-means, whitened"),
+    "alternating": baseline_method(alternating_optimization, "(2)", takes_constraints=True),
+    "k-means standardised": baseline_method(kmeans_standardized, "k-means, columns of unit variance"),
+    "Gaussian mixture": baseline_method(gaussian_mixture, "likelihood, columns of unit variance"),
+}
 
 
 def explain_unsupported(parts: Collection[str], penalty: Penalty, given: Collection[str] = ()) -> str:

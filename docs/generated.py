@@ -97,13 +97,14 @@ def table_of_methods() -> str:
 
 def table_of_sizes() -> str:
     """Return the cone of each relaxation, and the memory that `solve` estimates."""
-    X, parameters = dc.datasets.make_planted(N, D, rng=0).X, dc.registry.Parameters(alpha=0.25)
+    task = dc.registry.ComparisonTask(X=dc.datasets.make_planted(N, D, rng=0).X, alpha=0.25)
     rows = []
     for name, record in dc.registry.RELAXATIONS.items():
-        relaxation = record.build(X, parameters)
-        needs = [f"{memory_needed(relaxation.size, solver) / 1e9:.2g} GB" for solver in dc.registry.cvxpy_solvers()]
-        rows.append((f"`{name}`", ", ".join(record.equations), record.shape.replace("x", "×"), *needs))
-    return list_table(("relaxation", "equation", "variable", *dc.registry.cvxpy_solvers()), rows)
+        relaxation = record.build(task)
+        needs = [f"{memory_needed(relaxation.size, solver) / 1e9:.2g} GB" for solver in dc.registry.CVXPY_SOLVERS]
+        side = f"({record.rows})" if "+" in record.rows else record.rows
+        rows.append((f"`{name}`", ", ".join(record.equations), f"{side} × {side}", *needs))
+    return list_table(("relaxation", "equation", "variable", *dc.registry.CVXPY_SOLVERS), rows)
 
 
 def table_of_statuses() -> str:

@@ -15,13 +15,7 @@ from diffrac_cvx.comparison.disagreements import (
     find_disagreements,
     lower_bound_of,
 )
-from diffrac_cvx.comparison.methods import (
-    ComparisonTask,
-    Method,
-    MethodResult,
-    list_methods,
-    run_method,
-)
+from diffrac_cvx.comparison.methods import MethodResult, list_methods, run_method
 from diffrac_cvx.comparison.table import ReportTable, TableReport, table_of_entries
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
@@ -31,7 +25,7 @@ from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.problem.formatting import formatted_lower, formatted_upper, width_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
-from diffrac_cvx.registry import explain_unsupported, penalty_parts
+from diffrac_cvx.registry import ComparisonTask, Method, explain_unsupported, penalty_parts
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.solvers import low_rank

@@ -1,8 +1,8 @@
 """Methods of `compare`: list them by name, and run one on a task."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -10,50 +10,22 @@ import numpy as np
 
 from diffrac_cvx import registry
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.points.checks import Array, as_labels
-from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
+from diffrac_cvx.problem.result import Bracket, Result, Status
+from diffrac_cvx.registry import ComparisonTask, Method
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import solve
 from diffrac_cvx.solvers.reference import installed_solvers
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ComparisonTask(registry.Parameters):
-    """Input of all methods: the centred data, the parameters, and the limits of each solve."""
-
-    X: Array
-    tol: float = 1e-4
-    time_limit: float | None = None
-    seed: int = 0
-    callback: Callable[[Progress], bool] | None = None
-
-    @property
-    def limits(self) -> dict[str, Any]:
-        """Options of every solver."""
-        return {"tol": self.tol, "time_limit": self.time_limit}
-
-
-@dataclass(frozen=True)
-class Method:
-    """A relaxation with a solver, or a baseline."""
-
-    problem: str  # the paper's equation
-    run: Callable[[ComparisonTask], Result | Array]  # labels for a baseline
-    parts: tuple[str, ...] = tuple(registry.PROBLEM_PARTS)  # that it supports, of a penalty and of a problem
-    bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = registry.same_value  # implied bounds on (15)
-    too_large: Callable[[int, int], str] = lambda _n, _d: ""  # from n and d to the reason to skip it by default
-    through_cvxpy: bool = False
-
-
 def list_methods() -> dict[str, Method]:
     """Return all methods by name: the fast solvers, the baselines, and each relaxation with each CVXPY solver."""
-    solvers, sizes = registry.cvxpy_solvers(), ("d + 1", "n", "n + d")
+    sizes = ("d + 1", "n", "n + d")
     relaxations = sorted(registry.RELAXATIONS, key=lambda name: sizes.index(registry.RELAXATIONS[name].rows))
     return {
-        **{name: solver_method(name) for name in registry.fast_solvers()},
-        **{name: baseline_method(name) for name in registry.BASELINES},
-        **{f"{name}/{by}": relaxation_method(name, by) for name in relaxations for by in solvers},
+        **{name: solver_method(name) for name in registry.SOLVERS},
+        **registry.BASELINES,
+        **{f"{name}/{by}": relaxation_method(name, by) for name in relaxations for by in registry.CVXPY_SOLVERS},
     }
 
 
@@ -63,7 +35,7 @@ def solver_method(name: str, **options: Any) -> Method:
 
     def run(task: ComparisonTask) -> Result:
         limits = {**task.limits, **options}
-        return record.run(task.X, task.nu, task.penalty, callback=task.callback, **task.given, **limits)
+        return record.function(task.X, task.nu, task.penalty, callback=task.callback, **task.given, **limits)
 
     return Method("(15)", run, (*record.penalty, "constraints"), too_large=lambda _n, _d: record.skip_reason)
 
@@ -74,25 +46,11 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
 
     def run(task: ComparisonTask) -> Result:
         limits = {**task.limits, **options}
-        return solve(record.build(task.X, task), solver, **limits)
-
-    def too_large(n: int, d: int) -> str:
-        return registry.SOLVERS[solver].too_large(record, n, d) or record.skipped_solvers.get(solver, "")
+        return solve(record.build(task), solver, **limits)
 
     parts = (*record.penalty, *({"constraints"} & set(record.takes)))
+    too_large = partial(record.too_large, solver)
     return Method(record.equation, run, parts, record.bounds_15, too_large, through_cvxpy=True)
-
-
-def baseline_method(name: str) -> Method:
-    """Return the method of a baseline."""
-    record = registry.BASELINES[name]
-
-    def run(task: ComparisonTask) -> Array:
-        with time_limited(deadline_after(task.time_limit)):
-            return record.function(task.X, rng=task.seed, **task.given)
-
-    parts = (*registry.ALL_PARTS, *(["constraints"] if record.takes_constraints else []))
-    return Method(record.problem, run, parts, registry.no_bound)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ from diffrac_cvx.points.reading import read_points, table_times
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.registry import SOLVERS, fast_solvers
+from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import cluster_indices, explained_variance
 from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
@@ -135,13 +135,13 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _relax(self, X: Any) -> Result:
         """Solve the relaxation with the chosen solver."""
-        name = one_of(self.solver, "solver", tuple(fast_solvers()))
+        name = one_of(self.solver, "solver", tuple(SOLVERS))
         limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": seconds_left()}
         if self.max_iter is not None:
             limits["max_iter"] = positive_int(self.max_iter, "max_iter")
         if SOLVERS[name].takes_rtol and X.shape[1] > X.shape[0] and np.any(self._penalty.c):
             limits["rtol"] = WIDE_TABLE_RTOL
-        return SOLVERS[name].run(X, self.nu, self._penalty, callback=self.callback, **limits)
+        return SOLVERS[name].function(X, self.nu, self._penalty, callback=self.callback, **limits)
 
     def _store_bounds(self, result: Result) -> None:
         """Store the result and its bounds; warn if the solver stopped above tol."""

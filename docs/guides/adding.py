@@ -76,7 +76,7 @@ assert linked_result.lower > free.upper
 # bracket implies. An additional constraint increases the minimum, so that its upper bound is one of (15) and its lower bound is not.
 
 
-def from_linked(bounds, parameters):
+def from_linked(bounds, task):
     """Return the bounds on the optimum of (15) that the bracket of the linked problem implies."""
     return dc.Bracket(-np.inf, bounds.upper)
 
@@ -133,7 +133,7 @@ for nu in (1.0, 0.5):
 # One record registers it for `compare`, the interactive page and the estimators:
 
 dc.registry.SOLVERS["fixed_point"] = dc.registry.SolverRecord(
-    summary="fixed-point iteration", function=fixed_point, penalty=("ridge",)
+    function=fixed_point, penalty=("ridge",)
 )
 found = dc.compare(X, planted.y, methods=["low_rank", "v_space/SCS", "fixed_point"])
 print(found)

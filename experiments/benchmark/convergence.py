@@ -47,17 +47,17 @@ SLACK = 1e-9  # for rounding errors, between bounds of different solvers
 def solve(method: str, instance: Instance, tol: float, deadline: Deadline) -> Result:
     """Solve by a method without an iteration limit; CVXPY's solvers are limited in wall-clock time only."""
     patience = PATIENCE * deadline.seconds
-    if method in dc.registry.cvxpy_solvers():
+    if method in dc.registry.CVXPY_SOLVERS:
         return solve_here(dc.v_space(*instance), method, patience, tol=tol)
     limits: dict[str, Any] = {"callback": deadline, "time_limit": patience, "max_iter": 10**9}
-    return SOLVERS[method].run(*instance, tol=tol, **limits)
+    return SOLVERS[method].function(*instance, tol=tol, **limits)
 
 
 METHODS: dict[str, Callable[[int, int], Any]] = {  # sizes at which a solver is not run
     "low_rank": lambda n, d: False,
     "fista": lambda n, d: n * d * d > MOST_FISTA,
     "fista published": lambda n, d: n * d > MOST_PUBLISHED,
-    **{name: partial(SOLVERS[name].too_large, RELAXATIONS["v_space"]) for name in ("CLARABEL", "SCS")},
+    **{name: partial(RELAXATIONS["v_space"].too_large, name) for name in ("CLARABEL", "SCS")},
 }
 SETTINGS = {"goals": GOALS, "seconds": list(SIZES.values()), "families": list(FAMILIES)}
 
@@ -96,7 +96,7 @@ def read(result: Result, goal: float, deadline: Deadline) -> Row:
     reached, spent = result.gap <= goal, deadline.spent
     return {
         f"solved {goal:g}": int(
-            reached and (result.solver not in dc.registry.cvxpy_solvers() or spent <= deadline.seconds)
+            reached and (result.solver not in dc.registry.CVXPY_SOLVERS or spent <= deadline.seconds)
         ),
         f"seconds {goal:g}": spent,
         f"status {goal:g}": result.status.name,

@@ -16,7 +16,7 @@ import diffrac_cvx as dc
 from diffrac_cvx import registry
 from diffrac_cvx.app.cli import console, program
 from diffrac_cvx.problem.result import Progress
-from diffrac_cvx.registry import BaselineRecord, SolverRecord
+from diffrac_cvx.registry import SolverRecord, baseline_method
 
 TEXT = "name,age,income,city\n" + "".join(
     f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11},{'Oslo' if i % 2 else 'Rome'}\n" for i in range(24)
@@ -140,7 +140,7 @@ def interrupted(X, *, rng):
 
 
 def test_ctrl_c_in_a_comparison_keeps_the_rows_that_are_finished(table, command, monkeypatch, tmp_path):
-    monkeypatch.setitem(registry.BASELINES, "slow", BaselineRecord(interrupted, "nothing"))
+    monkeypatch.setitem(registry.BASELINES, "slow", baseline_method(interrupted, "nothing"))
     out = tmp_path / "c.csv"
     methods = ("-m", "low_rank", "-m", "slow", "-m", "alternating")
     status, printed, _ = command("compare", table, *methods, *READ, "--out", out)
@@ -159,7 +159,7 @@ def test_ctrl_c_in_a_solver_keeps_its_bounds_and_the_labels(table, command, monk
         asked(Progress(0, 0.0, 0.0, 1.0))
         return dc.low_rank(X, nu, penalty, callback=asked, **{**limits, "tol": 1e-12})
 
-    monkeypatch.setitem(registry.SOLVERS, "low_rank", SolverRecord("interrupted", solver))
+    monkeypatch.setitem(registry.SOLVERS, "low_rank", SolverRecord(solver))
     out = tmp_path / "l.csv"
     status, printed, _ = command("cluster", table, *SPLIT, "--lambda", "0.01", "--out", out)
     assert status == 130

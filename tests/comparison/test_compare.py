@@ -11,7 +11,7 @@ import diffrac_cvx as dc
 from diffrac_cvx import registry
 from diffrac_cvx.comparison import ComparisonTask, Method, comparing, list_methods, worst_disagreement
 from diffrac_cvx.comparison.table import ReportTable
-from diffrac_cvx.registry import BaselineRecord
+from diffrac_cvx.registry import baseline_method
 
 PLANTED = dc.datasets.make_planted(20, 3, noise=0.2, rng=0)
 PENALTIES = {"none": (0.7, dc.Penalty()), "ridge": (0.6, dc.Penalty(a=0.3)), "l1": (0.5, dc.Penalty.l1(0.05))}
@@ -315,7 +315,7 @@ def sleeping(X, *, rng):
 
 def test_a_limit_of_time_is_one_for_all_methods_and_all_values(monkeypatch):
     X = dc.datasets.make_planted(30, 3, noise=0.3, rng=0).X
-    monkeypatch.setitem(registry.BASELINES, "slow", BaselineRecord(sleeping, "nothing"))
+    monkeypatch.setitem(registry.BASELINES, "slow", baseline_method(sleeping, "nothing"))
     found = dc.compare(X, methods=["slow", "low_rank", "alternating"], time_limit=0.1)
     assert "the time limit was reached before low_rank, alternating" in found.notes
     assert list(found.method_results) == ["slow"]

@@ -58,19 +58,19 @@ def reference(name):
     record, tol = registry.RELAXATIONS[name], 1e-5 if name == "v_space_normalized" else 1e-6
 
     def run(X, nu, penalty, alpha=0.3):
-        parameters = registry.Parameters(nu=nu, penalty=penalty, alpha=alpha)
-        return dc.solve(record.build(X, parameters), "CLARABEL", tol=tol)
+        task = registry.ComparisonTask(X=X, nu=nu, penalty=penalty, alpha=alpha)
+        return dc.solve(record.build(task), "CLARABEL", tol=tol)
 
     return Case(run, tol, record)
 
 
 def fast(name, tol):
     record = registry.SOLVERS[name]
-    return Case(lambda X, nu, penalty, alpha=0.3: record.run(X, nu, penalty, tol=tol), tol)
+    return Case(lambda X, nu, penalty, alpha=0.3: record.function(X, nu, penalty, tol=tol), tol)
 
 
 TOLERANCES = {"low_rank": 1e-7, "fista": 1e-3, "fista published": 5e-2}
-METHODS = {name: fast(name, TOLERANCES.get(name, 1e-3)) for name in registry.fast_solvers()}
+METHODS = {name: fast(name, TOLERANCES.get(name, 1e-3)) for name in registry.SOLVERS}
 METHODS |= {name: reference(name) for name in registry.RELAXATIONS if name != "correlation"}  # the same for all data
 PENALTIES = {
     "none": (0.0, 0.0),

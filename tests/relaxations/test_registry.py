@@ -10,7 +10,7 @@ import diffrac_cvx as dc
 from diffrac_cvx import registry, relaxations
 from diffrac_cvx.app.cli.program import run_command_line
 from diffrac_cvx.comparison import list_methods
-from diffrac_cvx.registry import BaselineRecord, Parameters, RelaxationRecord, SolverRecord
+from diffrac_cvx.registry import ComparisonTask, RelaxationRecord, SolverRecord, baseline_method
 
 PLANTED = dc.datasets.make_planted(20, 3, noise=0.1, rng=0)
 
@@ -36,8 +36,8 @@ def toys(monkeypatch):
     """One record of each kind, while a test lasts."""
     record = RelaxationRecord(toy, ("toy (8)",), "penalised imbalance, again", takes=("nu",), penalty=())
     monkeypatch.setitem(registry.RELAXATIONS, "toy", record)
-    monkeypatch.setitem(registry.SOLVERS, "toy_solver", SolverRecord("low_rank, again", toy_solver, penalty=("ridge",)))
-    monkeypatch.setitem(registry.BASELINES, "coin", BaselineRecord(toy_baseline, "nothing"))
+    monkeypatch.setitem(registry.SOLVERS, "toy_solver", SolverRecord(toy_solver, penalty=("ridge",)))
+    monkeypatch.setitem(registry.BASELINES, "coin", baseline_method(toy_baseline, "nothing"))
 
 
 def test_compare_runs_a_toy_and_leaves_it_out_where_its_record_says_so(toys):
@@ -75,10 +75,10 @@ def test_every_relaxation_has_one_record_with_the_parameters_of_its_builder():
         shared = {"lam", "ridge", "sample_weight"}  # the weights of a penalty and those of points
         parameters = [name for name in inspect.signature(record.builder).parameters if name not in shared]
         assert record.takes == tuple(parameters)[1:]
-        built = record.build(PLANTED.X, Parameters(alpha=0.2))
+        built = record.build(ComparisonTask(X=PLANTED.X, alpha=0.2))
         assert built.name == name
         with pytest.raises(dc.DataError, match="row 3, column 1"):
-            record.build(np.where(PLANTED.X == PLANTED.X[3, 1], np.nan, PLANTED.X), Parameters(alpha=0.2))
+            record.build(ComparisonTask(X=np.where(PLANTED.X == PLANTED.X[3, 1], np.nan, PLANTED.X), alpha=0.2))
         assert built.size.side <= record.side(*PLANTED.X.shape)
         for equation in record.equations:
             assert equation.strip("()") in inspect.getdoc(record.builder), equation
@@ -89,7 +89,7 @@ def test_a_record_takes_the_penalties_that_its_builder_takes(name):
     record = registry.RELAXATIONS[name]
     for part, penalty in (("ridge", dc.Penalty(a=0.1)), ("l1", dc.Penalty(c=0.1))):
         if part in record.penalty:
-            record.build(PLANTED.X, Parameters(penalty=penalty))
+            record.build(ComparisonTask(X=PLANTED.X, penalty=penalty))
         elif "penalty" in record.takes:
             with pytest.raises(dc.ParameterError):
-                record.build(PLANTED.X, Parameters(penalty=penalty))
+                record.build(ComparisonTask(X=PLANTED.X, penalty=penalty))

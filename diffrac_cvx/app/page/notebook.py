@@ -78,13 +78,12 @@ def _():
     standardize = mo.ui.checkbox(value=True, label="standardise the columns")
     # A form sends all boxes together, so that several methods are chosen before any is run.
     _texts = {name: f"{record.equation} {record.summary}" for name, record in registry.RELAXATIONS.items()}
-    _texts |= {name: name for name in registry.SOLVERS}
+    _solvers = (*registry.SOLVERS, *registry.CVXPY_SOLVERS)
+    _texts |= {name: name for name in _solvers}
     _boxes = {name: mo.ui.checkbox(name in FIRST_METHODS, label=text) for name, text in _texts.items()}
-    _relaxations, _solvers = (
-        "<br>".join(f"{{{name}}}" for name in names) for names in (registry.RELAXATIONS, registry.SOLVERS)
-    )
+    _lists = ("<br>".join(f"{{{name}}}" for name in names) for names in (registry.RELAXATIONS, _solvers))
     chosen = (
-        mo.md(f"Relaxations<br>{_relaxations}<br>Solvers<br>{_solvers}")
+        mo.md("Relaxations<br>{}<br>Solvers<br>{}".format(*_lists))
         .batch(**_boxes)
         .form(submit_button_label="Compare", bordered=False)
     )

@@ -82,9 +82,9 @@ def choose_methods(names: Sequence[str], n: int, d: int) -> tuple[list[str], dic
     Fast solvers solve (15) only.  A CVXPY solver runs on small tables only, and where `compare` runs it by default.
     """
     known = list_methods()
-    wanted = [name for name in registry.fast_solvers() if name in names and "v_space" in names]
+    wanted = [name for name in registry.SOLVERS if name in names and "v_space" in names]
     chosen = [name for name in registry.RELAXATIONS if name in names]
-    wanted += [f"{name}/{by}" for name in chosen for by in registry.cvxpy_solvers() if by in names]
+    wanted += [f"{name}/{by}" for name in chosen for by in registry.CVXPY_SOLVERS if by in names]
     large = f"the table has {n * d} entries, more than {MAX_REFERENCE_ENTRIES}" if n * d > MAX_REFERENCE_ENTRIES else ""
     by_cvxpy = [name for name in wanted if known[name].through_cvxpy]
     reasons = {name: large or known[name].too_large(n, d).partition(";")[0] for name in by_cvxpy}

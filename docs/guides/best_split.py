@@ -140,5 +140,6 @@ for n in (50, 200, 500):
 # The optimal split is not always closer to the true classes than another one, and fast methods often find it too (:doc:`/beyond`).
 #
 # Alternating optimisation never proves that its labels are optimal. Enumerating all directions does, but their number grows as n to
-# the power d - 1. Tables with more columns than points have branch and bound alone. Cutting planes need memory in proportion to the square of n; a thousand points take seconds to minutes. With an
-# l1 penalty they converge slowly, and feature groups and known signs have branch and bound alone.
+# the power d - 1. Cutting planes need memory in proportion to the square of n; a thousand points take seconds to minutes. Tables with
+# more than 1000 columns, or with an l1 penalty more columns than points, have branch and bound alone, as have feature groups and known
+# signs. With an l1 penalty cutting planes converge slowly.

@@ -122,6 +122,7 @@ def write_certificate(file: Path, model: DiffracClustering) -> None:
     if model.optimal_.certificate is None:
         raise ParameterError(
             "--certificate: the cutting planes proved no bound, because --time-limit was reached, --feature-groups or "
-            "--nonnegative is given, or the table has more columns than rows. Raise the limit, or remove the option."
+            "--nonnegative is given, or the table has more than 1000 columns or, with --lam, more columns than rows. "
+            "Raise the limit, or remove the option."
         )
     model.optimal_.certificate.save(file)

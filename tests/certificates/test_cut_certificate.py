@@ -34,7 +34,7 @@ SITUATIONS = {
 def test_a_certificate_is_accepted_by_the_checker_as_it_is_and_from_a_file(tmp_path, situation):
     X, found = certified(**SITUATIONS[situation])
     given = found.certificate
-    assert given.bracket.gap <= found.gap + 1e-9 + 1e-2 * (situation == "l1")
+    assert given.bracket.gap <= 1.01e-4 + 1e-2 * (situation == "l1")
     given.save(tmp_path / "labels.npz")
     read = dc.check_certificate(X, tmp_path / "labels.npz")
     assert read.bracket == given.bracket

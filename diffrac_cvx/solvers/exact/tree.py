@@ -106,7 +106,7 @@ class Tree:
                 return status
             # Branch the node of smallest bound on the row whose two signs lose most of sum sqrt(r'Vr), as a product.
             node = heapq.heappop(self.open_nodes)
-            U = dense(node.solution.G)
+            U = dense(node.solution.G)  # type: ignore[arg-type]
             alignment = self.rows @ (U @ (U.T @ (node.signs @ self.rows)))  # r'Va
             q = np.sum((self.rows @ U) ** 2, axis=1)
             q_fixed = max(float(node.signs @ alignment), 0.0)
@@ -125,7 +125,7 @@ class Tree:
         self.n_nodes += 1
         if signs.all():
             self.try_labels(signs.astype(float))
-        U = dense(solution.G)
+        U = dense(solution.G)  # type: ignore[arg-type]
         self.improve(np.where(self.rows @ (U @ (U.T @ (signs @ self.rows))) >= 0.0, 1.0, -1.0))
         lower = max(solution.lower, lower)
         if lower >= self.cutoff or signs.all():  # with all labels fixed, it is exact up to rounding

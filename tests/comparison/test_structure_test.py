@@ -55,6 +55,14 @@ def test_permuted_columns_or_groups_keep_their_values_and_rotated_points_their_c
     assert np.abs(rotated - X).max() > 0.1
 
 
+def test_every_point_is_rotated_in_all_directions_alike():
+    X, rng = normal(12, 2), np.random.default_rng(0)
+    draw = rotate_points(X - X.mean(axis=0), FeatureGroups.singles(2))
+    rotated = np.array([draw(rng) for _ in range(1000)])
+    means, deviations = rotated.mean(axis=0), rotated.std(axis=0)
+    assert np.abs(means / deviations).max() < 4.5 / 1000**0.5
+
+
 # One mode
 
 
@@ -217,6 +225,24 @@ def test_verdicts_do_not_depend_on_the_clock_and_a_limit_of_time_is_no_evidence(
     assert model.structure_.verdict == "not tested"
     assert "the time limit was reached" in str(model.structure_)
     assert "no structure" not in [reason.code for reason in model.diagnostics_]
+
+
+def test_every_split_is_solved_in_the_same_steps_however_slow_the_clock(monkeypatch):
+    solve, clock, steps = structure.low_rank, time.monotonic, []
+
+    def recorded(*given, **options):
+        result = solve(*given, **options)
+        steps.append([(line.iteration, line.lower, line.upper) for line in result.history])
+        return result
+
+    monkeypatch.setattr(structure, "low_rank", recorded)
+    X, penalty = normal(40, 12), dc.Penalty(lam=0.05, ridge=0.1)
+    dc.structure_test(X, penalty=penalty)
+    quiet, steps = steps, []
+    monkeypatch.setattr(time, "monotonic", lambda: 1e6 * clock())
+    dc.structure_test(X, penalty=penalty)
+    assert max(map(len, quiet)) > 1
+    assert steps == quiet
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 12, 19])

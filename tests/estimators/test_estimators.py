@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import diffrac_cvx as dc
+from diffrac_cvx.estimators import clustering
 from diffrac_cvx.points.linear_algebra import standardize_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -232,6 +234,20 @@ def test_labels_proved_optimal_cost_no_more_than_rounded_ones_and_have_a_certifi
     assert dc.check_certificate(X, proved.optimal_.certificate).bracket.gap <= 1.1e-4
     if "constraints" not in given:
         np.testing.assert_array_equal(proved.predict(X), proved.labels_)
+
+
+def test_a_search_that_ends_with_labels_that_cost_more_changes_no_label(monkeypatch):
+    X, search = dc.datasets.make_planted(40, 4, noise=0.6, rng=0).X, clustering.optimal_labels
+
+    def stopped(*given, **options):
+        found = search(*given, **options)
+        return replace(found, labels=np.where(np.arange(40) % 2, 1.0, -1.0), upper=1.0, status=dc.Status.STOPPED)
+
+    monkeypatch.setattr(clustering, "optimal_labels", stopped)
+    rounded, searched = dc.DiffracClustering().fit(X), dc.DiffracClustering(prove=True).fit(X)
+    np.testing.assert_array_equal(searched.labels_, rounded.labels_)
+    np.testing.assert_array_equal(searched.coef_, rounded.coef_)
+    assert searched.lower_bound_ + searched.label_gap_ <= rounded.lower_bound_ + rounded.label_gap_ + 1e-9
 
 
 CURVED = {"rings": (make_circles, {"factor": 0.4}, 0.05), "moons": (make_moons, {}, 0.6)}

@@ -57,7 +57,8 @@ def test_labels_are_two_classes_and_marks_of_unlabelled_points(labels, how, clas
 
 
 @pytest.mark.parametrize(
-    "labels", [[-1, 0, 1, 0], ["-1", "ill", "well", "ill"], np.array([-1, "ill", "well", "ill"], dtype=object)]
+    "labels",
+    [[-1, 0, 1, 0], [-1.0, 0.0, 1.0, 0.0], ["-1", "ill", "well", "ill"], np.array([-1, "a", "b", "a"], dtype=object)],
 )
 def test_minus_one_beside_two_other_values_marks_unlabelled_points_with_a_warning(labels):
     with pytest.warns(dc.DegenerateDataWarning, match="-1 in labels marks unlabelled points, .* Pass unlabelled="):

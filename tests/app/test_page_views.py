@@ -236,6 +236,7 @@ def test_the_page_opens_with_a_small_planted_table_and_all_its_parts():
     for part in ("Compare relaxations", "Values and certified bounds", "Solutions", "Clusters of the table", "Python"):
         assert part in text
     assert len(names["comparison"].results) == 5
+    assert names["setting"] == Setting(), "the defaults of the estimator"
     assert "No disagreement beyond the certified bounds of 5 methods." in text
 
 

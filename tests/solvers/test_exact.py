@@ -1,12 +1,14 @@
 """Certified optimal labels: brute force agrees, every intermediate bound is valid, constraints are satisfied."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from instances import satisfies
 from oracles import labelings_values
 
 import diffrac_cvx as dc
-from diffrac_cvx.solvers.exact import search
+from diffrac_cvx.solvers.exact import search, tree
 
 
 def random_constraints(rng, n):
@@ -125,6 +127,19 @@ def test_points_are_persistent_in_all_labels_up_to_the_bound_that_is_stated_howe
     near = near * near[:, [int(np.argmax(found.persistent))]]
     assert np.all(near[:, found.persistent] == 1.0)
     assert found.persistent.sum() < exact.persistent.sum()
+
+
+def test_what_points_that_are_persistent_must_exceed_is_not_below_the_exact_sum(monkeypatch):
+    X, cutoffs = dc.datasets.make_planted(8, 2, noise=0.3, rng=0).X, []
+
+    def none(_, cutoff, labeled, status, tighter):
+        cutoffs.append(cutoff)
+        return np.zeros(8, dtype=bool), status
+
+    monkeypatch.setattr(tree.Tree, "persistent", none)
+    for slack in 0.1 * np.arange(1, 9):
+        upper = dc.optimal_labels(X, ridge=0.1, persistency_slack=slack).upper
+        assert Fraction(cutoffs.pop()) >= Fraction(upper) + Fraction(slack)
 
 
 @pytest.mark.parametrize(("n", "lam"), [(3000, 0.0), (300, 0.02)], ids=["ridge", "l1"])

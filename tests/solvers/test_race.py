@@ -85,8 +85,11 @@ def test_the_failure_of_one_strategy_is_not_that_of_the_others():
         next(points)
     with pytest.raises(KeyError):
         run(strategy("a", [(0.1, 0.9)], fails=KeyError()), strategy("b", [(0.1, 0.8)] * 9))
-    with pytest.raises(EarlyExitError, match="time"):
-        run(strategy("a", [(0.1, 0.9)], fails=EarlyExitError(Status.TIME_LIMIT)), strategy("b", [(0.1, 0.8)] * 9))
+    late = strategy("a", [(0.1, 0.9)], fails=EarlyExitError(Status.TIME_LIMIT))
+    points = driver.race((late, strategy("b", [(0.1, 0.8)] * 9)), SimpleNamespace(), WarmStart(), STOPPING)
+    assert next(points).U == "a"
+    with pytest.raises(EarlyExitError, match="time"):  # a limit of time ends all of them
+        next(points)
 
 
 def test_a_strategy_that_does_not_apply_takes_no_part():

@@ -12,6 +12,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.working_set import check_kkt
+from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import as_data
 
 pytestmark = [
@@ -92,6 +93,13 @@ def test_a_short_time_leaves_a_valid_bracket_and_labels_to_read(name):
     gains = np.mean(np.abs(data), axis=0) ** 2 / np.maximum(np.mean(data**2, axis=0) + a**2 + c**2, 1e-300)
     assert result.upper <= 1.0 - gains.max() + 1e-8  # the rounding of 50 000 columns
     assert result.lower <= 1.0 - gains.max() + ROUNDING
+
+
+def test_no_large_gap_is_left_after_limited_work_where_the_columns_are_independent():
+    X, start = np.random.default_rng(0).standard_normal((60, 1000)), work_done()
+    X, options = X / X.std(axis=0), {"lam": 0.1, "ridge": 0.3, "rtol": 0.1}
+    result = dc.low_rank(X, **options, callback=lambda _: work_done() - start > 1e11)
+    assert result.status is dc.Status.OPTIMAL
 
 
 @pytest.mark.parametrize(("n", "d"), [(500, 300), (300, 260)])

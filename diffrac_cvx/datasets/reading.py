@@ -239,7 +239,11 @@ def split_lines(lines: Sequence[str], separator: str) -> tuple[list[list[str]], 
     if separator == " ":
         lines = [" ".join(line.split("\t")).strip() for line in lines]
     reader = csv.reader([*lines, "\n", END_OF_TEXT], delimiter=separator, skipinitialspace=True)
-    found = [(row, reader.line_num) for row in reader if len(row) > 1 or any(map(str.strip, row))]
+    limit = csv.field_size_limit(sum(map(len, lines)) + 1)  # of characters of an entry
+    try:
+        found = [(row, reader.line_num) for row in reader if len(row) > 1 or any(map(str.strip, row))]
+    finally:
+        csv.field_size_limit(limit)
     if found.pop()[0] != [END_OF_TEXT]:
         raise DataError("a quotation is not closed. Close or remove it")
     return [row for row, _ in found], [end for _, end in found]

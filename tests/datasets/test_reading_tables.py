@@ -41,6 +41,9 @@ def test_a_line_of_more_characters_than_the_csv_module_reads_is_read():
     numbers = np.arange(20_000) + 0.5
     text = ",".join(f"g{j}" for j in range(20_000)) + "\n" + "\n".join(",".join(map(str, numbers * k)) for k in (1, 2))
     np.testing.assert_array_equal(read_table(text.encode(), name="t.csv").X, [numbers, 2.0 * numbers])
+    entry = "words, " * 20_000
+    found = read_table(f'a,text,b\n1,"{entry}",2\n3,none,5\n'.encode(), name="t.csv", drop=["text"])
+    np.testing.assert_array_equal(found.X, [[1.0, 2.0], [3.0, 5.0]])
 
 
 def test_features_labels_and_names_come_apart():

@@ -167,7 +167,7 @@ class Tree:
         reference = labeled if labeled >= 0 else self.anchor
         persistent, zero = np.arange(len(self.signs)) == reference, ~self.rows.any(axis=1)
         others, bounds = np.flatnonzero(~persistent & ~zero), np.full(len(self.signs), -np.inf)
-        root = zero.astype(np.int8)
+        root = np.where(zero, 1, 0).astype(np.int8)
         root[reference] = self.signs[reference]
         start = self.solve(root, None, np.inf) if len(others) and status is not Status.STOPPED else None
         for i in others if start is not None else ():

@@ -119,10 +119,12 @@ def save_fitted_model(path: Path, model: DiffracClustering, table: Table) -> lis
 
 def write_certificate(file: Path, model: DiffracClustering) -> None:
     """Write the certificate of the optimal clusters, or raise an error that says why there is none."""
+    from diffrac_cvx.solvers.exact.search import MOST_COLUMNS
+
     if model.optimal_.certificate is None:
         raise ParameterError(
             "--certificate: the cutting planes proved no bound, because --time-limit was reached, --feature-groups or "
-            "--nonnegative is given, or the table has more than 1000 columns or, with --lam, more columns than rows. "
-            "Raise the limit, or remove the option."
+            f"--nonnegative is given, or the table has more than {MOST_COLUMNS} columns or, with --lam, more columns "
+            "than rows. Raise the limit, or remove the option."
         )
     model.optimal_.certificate.save(file)

@@ -21,7 +21,7 @@ from experiments.harness.style import ACCENT, GRAY, PAGE, SECONDARY, draw_interv
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.unique_solution import statistical_dimension
 
-REPLICATIONS, LARGE_D, FEWER_REPLICATIONS = 30, 100, 10  # of streams of points; fewer from this dimension on
+REPLICATIONS, LARGE_D, FEWER_REPLICATIONS = 30, 64, 10  # of streams of points; fewer from this dimension on
 STREAM = 1.6  # length of the stream of points, relative to d + d(d-1)/4
 PRECISION = 0.002  # relative, of the number of points
 FREEDOM = 3  # degrees of freedom of Student's law: no fourth moment
@@ -43,7 +43,7 @@ TITLE = "Without a penalty: a unique solution from d + d(d-1)/4 points"
 ABOUT = (
     "Noiseless labels and d - 1 columns of independent noise of variance one. The smallest number of points with a "
     f"unique solution is bracketed by bisection on one stream of points per replication ({REPLICATIONS} replications, "
-    f"{FEWER_REPLICATIONS} at d = {LARGE_D}); the median over them is the number at which half of the instances have a "
+    f"{FEWER_REPLICATIONS} from d = {LARGE_D} on); the median over them is the number at which half of the instances have a "
     "unique solution. Nothing is fitted."
 )
 FROM_D = 32
@@ -70,9 +70,13 @@ def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
     if grid != "full":
         return cross(law=LAWS, d=(6, 10), replication=range(2))
-    wide = cross(law=["gaussian"], d=(8, 12, 16, 24, 32, 48, 64), replication=range(REPLICATIONS))
-    wide += cross(law=["gaussian"], d=[LARGE_D], replication=range(FEWER_REPLICATIONS))
-    return wide + cross(law=("uniform", "student"), d=(8, 16, 32, 64), replication=range(REPLICATIONS))
+    sizes = {"gaussian": (8, 12, 16, 24, 32, 48, 64, 100), "uniform": (8, 16, 32, 64), "student": (8, 16, 32, 64)}
+    return [
+        {"law": law, "d": d, "replication": replication}
+        for law, dimensions in sizes.items()
+        for d in dimensions
+        for replication in range(REPLICATIONS if d < LARGE_D else FEWER_REPLICATIONS)
+    ]
 
 
 def stream_of(law: str, d: int, replication: int) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, draw_intervals, panels
-from experiments.two_class.cells import EARLY, PUBLISHED_MOST, READINGS, STOPS
+from experiments.two_class.cells import EARLY, PUBLISHED_MOST, READINGS, STOP
 from experiments.two_class.findings import SAME, Protocol, by_protocol, fraction_wrong, settings, summary, telling_first
 
 GOLD, PURPLE = "#b8860b", "#7b3294"
@@ -66,13 +66,13 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
 def draw_differences(ax: Axes, rows: pd.DataFrame, figures: Mapping[Protocol, pd.DataFrame]) -> None:
     """Draw fractions of wrong points minus the paper's, filled by its own stopping rule."""
     paper = rows["paper sparse"].map(fraction_wrong)
-    drawn = [Protocol(reading, STOPS[0], early=early) for reading in READINGS for early in (True, False)]
+    drawn = [Protocol(reading, early) for reading in READINGS for early in (True, False)]
     for shift, protocol in zip(np.linspace(-0.38, 0.38, len(drawn)), drawn, strict=True):
         more = 100 * (figures[protocol].loc[rows.index, "sparse"].map(fraction_wrong) - paper)
         marker, color = MARKS[protocol.reading]
         face, label = ("none", protocol.reading) if protocol.early else (color, None)
         ax.plot(np.arange(len(rows)) + shift, more, marker, color=color, ms=4, mfc=face, label=label)
-    for face, label in (("none", f"{EARLY} iterations"), ("black", f"gap {STOPS[0]:g} or {PUBLISHED_MOST}")):
+    for face, label in (("none", f"{EARLY} iterations"), ("black", f"gap {STOP:g} or {PUBLISHED_MOST}")):
         ax.plot([], [], "s", color="black", ms=4, mfc=face, label=label)
     ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0, zorder=0)
     ax.set(ylabel="wrong points, ours\nminus the paper's (%)")

@@ -16,7 +16,7 @@ SCS_OPTIONS: dict[str, Any] = {"eps_abs": SCS_TOLERANCE, "eps_rel": SCS_TOLERANC
 AGAIN, MORE_ITERS = 1e-7, 400_000  # certified gap above which a cell is solved again, with more iterations
 RANK_THRESHOLD = 1e-4  # relative to the largest eigenvalue of Y; SCS leaves 1e-6 instead of exact zeros
 
-ALPHAS = [*np.round(np.arange(0.0, 1.0, 0.05), 2).tolist(), 0.975, 1.0]
+ALPHAS = [*np.round(np.arange(0.0, 1.0, 0.1), 1).tolist(), ALPHA_STAR, 1.0 - ALPHA_STAR, 0.975, 1.0]
 NUS = [*(10.0 ** np.arange(-4.0, 0.0, 0.25)).round(9).tolist(), 0.75, 1.0]
 SETTINGS = {"scs": SCS_TOLERANCE, "low_rank": LOW_RANK_TOLERANCE, "rank": RANK_THRESHOLD}
 SIGNS = ("sign_leading", "sign_second", "sign_centered")  # roundings

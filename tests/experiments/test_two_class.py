@@ -27,7 +27,7 @@ def made(name, sparse, dense, *, constant=0.95, trivial=False, left=None, early=
 
     relaxed = {"value": (1.0 if trivial else 0.5) * grid["nu"], "gap": 1e-9, "size_of_smaller": 0.4, "correlation": 0.6}
     relaxation = grid.assign(method="relaxation", error=errors(sparse, dense), **relaxed)
-    run = {"stop": cells.STOPS[0], "stopped": True, "gap": 0.01, "early error": early}
+    run = {"stopped": True, "gap": 0.01, "early error": early}
     published = grid.assign(method="published", error=errors(*(left or (sparse, dense))), **run)
     facts = {"n": 400, "constant_error": constant, "supervised_error": 0.3, "class_correlation": 0.3}
     plain = [{"method": "facts", **facts, "points_needed": 10, "two_valued": 0}]
@@ -126,7 +126,7 @@ def test_two_valued_columns_and_the_points_needed_are_counted():
 
 def test_labels_of_the_papers_protocol_are_those_of_its_own_stop_and_of_the_iterations_before(monkeypatch):
     X, y = load_scaled("heart")
-    run = {"nu": 0.5, "penalty": dc.Penalty(0.1, 0.0), "stop": 1e-2}
+    run = {"nu": 0.5, "penalty": dc.Penalty(0.1, 0.0)}
     row = cells.measure_published(X, y, **run)
     assert row["stopped"]
     assert row["gap"] <= 1e-2
@@ -166,7 +166,7 @@ def test_the_sets_whose_figure_is_that_of_one_cluster_come_last_and_the_readme_n
     assert f"on {', '.join(names[:-1])} and {names[-1]} alone" in readme
     met = {protocol: judged.figures_met(figures) for protocol, figures in judged.by_protocol(measured).items()}
     best = max(met, key=met.get)
-    assert best == judged.Protocol("norm one", cells.STOPS[0], early=False)
+    assert best == judged.Protocol("norm one", early=False)
     count = f"{cells.PUBLISHED_MOST} iterations it meets {met[best]} of the paper's 18 figures"
     assert f"with columns of norm one and {count}, and none of these runs reaches the paper's own stop" in readme
     assert not judged.runs_in(measured, best)["stopped"].any()

@@ -45,7 +45,8 @@ SPARE_RANK = 8  # extra columns of U, so that the rank can grow
 COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, below which it is dropped
 FIRST_STEPS = 40  # before the first certificate; afterwards, half as many as done so far
 TARGET = 0.8  # gap of the working-set problem, relative to the gap to be certified next
-GAP_REDUCTION = 3.0  # factor of the next, smaller gap after a success
+GAP_REDUCTION, CAUTIOUS_REDUCTION = 3.0, 2.0  # factor of the next, smaller gap; the second on a large working set
+LARGE_SIZE = 500  # features from which on a larger working set is expensive
 
 
 def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
@@ -104,8 +105,9 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         verdict, proved, checked = Verdict(), False, 2 * len(new) < max_new
         tol = max(stopping.tol, stopping.rtol * bounds.upper)
         goal = min(goal, max(tol, 0.3 * bounds.upper))
+        reduction = GAP_REDUCTION if len(ws) < LARGE_SIZE else CAUTIOUS_REDUCTION
         while checked:
-            goal = min(goal, max(tol, bounds.gap / GAP_REDUCTION))
+            goal = min(goal, max(tol, bounds.gap / reduction))
             tried = max(goal, gap / TARGET)  # what the solution on the working set admits
             if tried > max(goal, 0.6 * bounds.gap):
                 break
@@ -117,7 +119,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             bounds, proved = Bracket(max(bounds.lower, verdict.lower), bounds.upper), True
             if tried <= tol:
                 break
-            goal = max(tol, tried / GAP_REDUCTION)
+            goal = max(tol, tried / reduction)
         if proved:
             yield iterate._replace(bounds=bounds)
         # 3. Add these features, and those that the last check names.  If there are none, the solution on the working

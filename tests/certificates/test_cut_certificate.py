@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +11,11 @@ from rationals import fractions
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.cut_certificate import Cliques, LabelProblem, factorization_error
+
+
+@cache
+def searched():
+    return certified()
 
 
 def certified(nu=1.0, lam=0.0, seed=0, **options):
@@ -87,13 +93,13 @@ TAMPERED = {
 
 @pytest.mark.parametrize("what", TAMPERED)
 def test_a_certificate_that_was_tampered_with_is_refused(what):
-    X, found = certified()
+    X, found = searched()
     with pytest.raises(dc.DataError, match="refused"):
         dc.check_certificate(X, TAMPERED[what](found.certificate))
 
 
 def test_a_certificate_is_refused_for_another_table_and_a_file_that_is_none():
-    X, found = certified()
+    X, found = searched()
     moved = X.copy()
     moved[3, 2] += 0.5
     for other in (moved, X[:-1], X[:, :-1], X[::-1]):

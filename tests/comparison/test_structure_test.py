@@ -36,6 +36,13 @@ def two_groups(n, d, share=0.5, separation=5.0, seed=0):
     return rng.standard_normal((n, d)) + separation * np.outer(y, v / np.linalg.norm(v))
 
 
+@pytest.fixture
+def one_partition(monkeypatch):
+    """Split the rows into folds once, which is enough where the power of the test does not matter."""
+    monkeypatch.setattr(structure, "N_PARTITIONS", 1)
+    monkeypatch.setattr(structure, "N_PARTITIONS_WIDE", 1)
+
+
 # Null tables
 
 
@@ -122,6 +129,7 @@ def test_noise_is_no_evidence_and_two_groups_are_separated(shape):
     assert "separate groups" in str(found)
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_unequal_groups_are_found_with_less_weight_on_balance_and_it_is_said():
     found = dc.structure_test(two_groups(400, 5, share=0.1, separation=8.0))
     assert found.verdict == "separated"
@@ -132,6 +140,7 @@ def test_unequal_groups_are_found_with_less_weight_on_balance_and_it_is_said():
     )
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_unequal_groups_of_a_wide_table_are_found_with_a_ridge_that_grows_with_its_columns():
     X = normal(40, 300)
     X[:6, :60] += 1.6
@@ -156,6 +165,7 @@ def test_a_gap_of_one_column_is_named_and_one_that_needs_several_is_not():
     assert dc.structure_test(X[:, 3:4]).gap_column is None  # there is no other column
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_a_flat_factor_is_a_continuum():
     rng = np.random.default_rng(0)
     X = np.outer(3.5 * rng.random(200), rng.standard_normal(8)) + 0.5 * rng.standard_normal((200, 8))
@@ -179,6 +189,7 @@ def test_no_row_chooses_the_direction_that_gives_its_score(monkeypatch):
     assert len(seen) == 5
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_three_clusters_have_two_directions_and_linked_rows_stay_together():
     rng = np.random.default_rng(0)
     centres = 6.0 * np.eye(3, 4)
@@ -194,6 +205,7 @@ def test_three_clusters_have_two_directions_and_linked_rows_stay_together():
     assert dc.structure_test(doubled, constraints=pairs).verdict == "none"
 
 
+@pytest.mark.usefixtures("one_partition")
 @pytest.mark.parametrize(
     "options",
     [
@@ -213,6 +225,7 @@ def test_constraints_weights_groups_and_signs_are_taken(options):
     assert dc.structure_test(X, **options).verdict == "separated"
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_verdicts_do_not_depend_on_the_clock_and_a_limit_of_time_is_no_evidence(monkeypatch):
     tables = normal(60, 4), two_groups(60, 4, separation=7.0)
     quiet = [dc.structure_test(X) for X in tables]
@@ -227,6 +240,7 @@ def test_verdicts_do_not_depend_on_the_clock_and_a_limit_of_time_is_no_evidence(
     assert "no structure" not in [reason.code for reason in model.diagnostics_]
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_every_split_is_solved_in_the_same_steps_however_slow_the_clock(monkeypatch):
     solve, clock, steps = structure.low_rank, time.monotonic, []
 
@@ -272,6 +286,7 @@ def test_labels_that_are_hardly_proved_or_change_are_said_to_be():
 
 
 @pytest.mark.filterwarnings("ignore:The clusters are unstable")
+@pytest.mark.usefixtures("one_partition")
 def test_noise_has_no_structure_in_the_estimator_and_groups_have():
     with pytest.warns(dc.DegenerateDataWarning, match="no evidence of more than one group"):
         model = dc.DiffracClustering(test_structure=True).fit(normal(60, 40))

@@ -53,6 +53,14 @@ def test_errors_are_compared_as_means_of_a_panel():
     assert "the mean of error over 6 cells has changed by 0.3" in sentence
 
 
+def test_bounds_that_are_now_ten_times_as_close_say_that_the_table_is_of_code_that_proves_less():
+    table = rows(lower=0.2, upper=[0.20001, 0.205, 0.25, 0.3, 0.4, 0.5])
+    now = table.assign(upper=[0.2000001, 0.20001, 0.24, 0.22, 0.205, 0.25])
+    assert [sentence.split(":")[0][-1] for sentence in disagreements(table, now)] == ["4"]
+    assert "were 0.2 apart and are 0.005" in disagreements(table, now)[0]
+    assert disagreements(now, table) == []
+
+
 def test_times_are_not_compared_and_other_entries_are_compared_one_by_one():
     before = rows(seconds=1.0, points=[10, 12, 14, 16, 18, 20], verdict="x")
     assert disagreements(before, before.assign(seconds=9.0)) == []
@@ -78,6 +86,16 @@ def test_the_sample_is_drawn_from_the_date_and_a_cell_that_fails_does_not_count(
     toy = recheck.Experiment("toy", cells, measure, None, lambda table: [])
     found = recheck.recheck(toy, tmp_path / "toy.csv", DAY, 40)
     assert (found.cells, found.chosen, found.compared, found.disagreements) == (40, 40, 39, [])
+
+
+def test_a_column_without_entries_is_not_compared_and_named(tmp_path, capsys, here):
+    table = pd.DataFrame([{**cell, "value": float(cell["k"]), "rival": 1.0} for cell in cells("full")])
+    write_table(table, tmp_path / "toy.csv")
+    toy = recheck.Experiment(
+        "toy", cells, lambda part, k: {**measure(part, k), "rival": np.nan}, None, lambda table: []
+    )
+    assert recheck.recheck(toy, tmp_path / "toy.csv", DAY, 40).disagreements == []
+    assert "not measured here: rival" in capsys.readouterr().out
 
 
 def test_a_table_whose_cells_need_what_is_not_here_is_not_compared(tmp_path, capsys):

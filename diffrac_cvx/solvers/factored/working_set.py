@@ -46,7 +46,7 @@ COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, be
 FIRST_STEPS = 40  # before the first certificate; afterwards, half as many as done so far
 TARGET = 0.8  # gap of the working-set problem, relative to the gap to be certified next
 GAP_REDUCTION, CAUTIOUS_REDUCTION = 3.0, 2.0  # factor of the next, smaller gap; the second on a large working set
-LARGE_SIZE = 500  # features from which on a larger working set is expensive
+LARGE_WORKING_SET = 500  # features from which on a larger working set is expensive
 
 
 def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
@@ -105,7 +105,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         verdict, proved, checked = Verdict(), False, 2 * len(new) < max_new
         tol = max(stopping.tol, stopping.rtol * bounds.upper)
         goal = min(goal, max(tol, 0.3 * bounds.upper))
-        reduction = GAP_REDUCTION if len(ws) < LARGE_SIZE else CAUTIOUS_REDUCTION
+        reduction = GAP_REDUCTION if len(ws) < LARGE_WORKING_SET else CAUTIOUS_REDUCTION
         while checked:
             goal = min(goal, max(tol, bounds.gap / reduction))
             tried = max(goal, gap / TARGET)  # what the solution on the working set admits

@@ -122,8 +122,12 @@ class Stopping:
 
     @property
     def deadline(self) -> Deadline:
-        """Deadline that the computations of the solver check."""
-        return Deadline(lambda: self.timer.remaining, self.check_deadline, lambda: self.abort(Status.TIME_LIMIT))
+        """Deadline that the computations of the solver check; a computation that is too long ends alone."""
+
+        def too_long() -> None:
+            raise EarlyExitError(Status.TIME_LIMIT)
+
+        return Deadline(lambda: self.timer.remaining, self.check_deadline, too_long)
 
     def abort(self, status: Status) -> None:
         """Raise EarlyExitError now and at every later check of the deadline."""
@@ -435,9 +439,11 @@ def race(
                     racing.remove(one)
                     break
                 except (ArithmeticError, ValueError, EarlyExitError) as error:
-                    is_late = isinstance(error, EarlyExitError) and error.status is not Status.OUT_OF_MEMORY
-                    if is_late or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
-                        raise  # otherwise one strategy ends: its numbers leave the range, or its matrices do not fit
+                    ends_all = stopping.status is not None  # the limit of time, or the callback
+                    if ends_all or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
+                        raise
+                    # Otherwise one strategy ends: its numbers leave the range, its matrices do not fit in memory, or
+                    # its next step would take longer than the time left.
                     failure = failure or error
                     racing.remove(one)
                     break

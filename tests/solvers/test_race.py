@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import diffrac_cvx as dc
+from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work
 from diffrac_cvx.problem.result import Bracket, Status
@@ -22,6 +24,7 @@ def strategy(name, steps, *, cost=MIN_SLICE / 3, first_operations=MIN_SLICE / 10
         for i, bounds in enumerate(steps):
             count_work(cost - CALL_OPERATIONS)
             yield 0.0 if bounds is None else Iterate(name, i + 1, bounds=Bracket(*bounds))
+        stopping.check_deadline()
         if fails is not None:
             raise fails
 
@@ -87,9 +90,24 @@ def test_the_failure_of_one_strategy_is_not_that_of_the_others():
         run(strategy("a", [(0.1, 0.9)], fails=KeyError()), strategy("b", [(0.1, 0.8)] * 9))
     late = strategy("a", [(0.1, 0.9)], fails=EarlyExitError(Status.TIME_LIMIT))
     points = driver.race((late, strategy("b", [(0.1, 0.8)] * 9)), SimpleNamespace(), WarmStart(), STOPPING)
-    assert next(points).U == "a"
-    with pytest.raises(EarlyExitError, match="time"):  # a limit of time ends all of them
+    assert [next(points).U for _ in range(10)] == ["a"] + ["b"] * 9  # the step of one is too long for the time left
+    with pytest.raises(EarlyExitError, match="time"):
         next(points)
+    over = Stopping(1e-6, 1000, time_limit=1e-9)
+    points = driver.race((strategy("a", [(0.1, 0.9)]), strategy("b", [(0.1, 0.8)])), None, WarmStart(), over)
+    assert next(points).U == "a"
+    with pytest.raises(EarlyExitError, match="time"):  # the limit itself ends all of them
+        next(points)
+
+
+def test_a_step_that_is_too_long_for_the_time_left_does_not_end_the_others():
+    X = dc.datasets.make_planted(300, 100, 5, noise=0.3, rng=0).X
+    without = dc.low_rank(X, lam=0.05 / 300**0.5, rtol=1e-3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deadlines, "FLOPS_PER_SECOND", 2e4)  # a step of the fastest strategy, on a pattern, is too long
+        found = dc.low_rank(X, lam=0.05 / 300**0.5, rtol=1e-3, time_limit=1000.0)
+    assert found.status is dc.Status.OPTIMAL
+    assert found.n_iter > 2 * without.n_iter
 
 
 def test_a_strategy_that_does_not_apply_takes_no_part():

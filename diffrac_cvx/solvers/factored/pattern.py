@@ -80,8 +80,8 @@ def pattern_iterates(
     while steps < stopping.max_iter and gap > 1e-8 * value > 0.0:
         # 2. One step of Newton's method; the curvature of the barriers is that of S and z.
         operations = float(n) * len(w) ** 2 + float(len(w)) ** 3 + 300.0 * len(w) ** 2 + 30.0 * float(d) ** 3
-        check_deadline(operations)
         yield operations
+        check_deadline(operations)
         count_work(operations)
         steps += 1
         Phi, signed = on.Phi, on.signed

@@ -45,6 +45,7 @@ Callback = Callable[[Progress], object]
 CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback while an iterate of large data is computed
 WIDE_TABLE_RTOL = 0.1  # certified relative gap; enough for the labels if d > n and the penalty has an l1 term
 MIN_SLICE, MAX_SLICE = 3e8, 8e9  # operations of the first slice
+NEARLY_DONE = 0.01  # relative gap from which on a strategy leads within the first round
 
 
 class Iterate(NamedTuple):
@@ -386,6 +387,11 @@ class Runner:
         """Whether the slices of the strategy suffice for its next step."""
         return self.used + max(self.next_operations, 1.0) <= self.allowed
 
+    @property
+    def is_nearly_done(self) -> bool:
+        """Whether the certified relative gap is at most 1 %, so that the others hardly overtake it."""
+        return self.bounds.gap <= NEARLY_DONE * self.bounds.upper
+
     def advance(self, ended: Iterate | None = None) -> Iterate | None:
         """Return the next iterate, or None at a pause; the operations up to there are counted."""
         before = work_done()
@@ -409,8 +415,9 @@ def race(
     """Yield the iterates of all strategies that apply, in slices of work that double from round to round.
 
     1. Before any strategy has a lower bound, each gets a whole slice, in the given order.
-    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, the others get an eighth.  If
-       it has ended, those that have not started get a whole slice.
+    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, the others get an eighth, as
+       from a relative gap of 1 % on within the first round.  If it has ended, those that have not started get a whole
+       slice.
     3. A strategy ends after two slices with three times the gap of the leader.  The last one runs without a limit.
 
     The first slice is the longest first step of a strategy, but neither below a least nor above a largest number.
@@ -428,6 +435,8 @@ def race(
     ended: Iterate | None = None
     while racing:
         for one in sorted(racing, key=lambda other: other is not leader):
+            if leader is None and any(other.is_nearly_done for other in racing):
+                leader = min(racing, key=lambda other: other.bounds.gap)
             succeeds = leader not in racing and one.used == 0.0  # the leader has ended: one that waits may follow it
             one.allowed += size if leader is None or one is leader or succeeds else size / 8
             one.slices += one.may_continue

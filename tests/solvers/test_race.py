@@ -47,6 +47,14 @@ def test_the_strategy_with_the_smallest_gap_comes_first_with_the_largest_slice()
     assert order.count("a") == 40  # it is not three times behind, so it continues
 
 
+def test_a_strategy_with_a_relative_gap_of_one_percent_leads_within_the_first_round():
+    cost = MIN_SLICE / 16
+    found = run(strategy("a", [(0.991, 1.0)] * 60, cost=cost), strategy("b", [(0.1, 0.8)] * 60, cost=cost))
+    assert "".join(point.U for point in found).startswith("a" * 16 + "bb" + "a" * 32)
+    found = run(strategy("a", [(0.98, 1.0)] * 60, cost=cost), strategy("b", [(0.1, 0.8)] * 60, cost=cost))
+    assert "".join(point.U for point in found).startswith("a" * 16 + "b" * 16)
+
+
 def test_a_strategy_with_three_times_the_gap_of_the_best_ends_after_two_slices():
     found = run(strategy("a", [(0.1, 0.9)] * 40), strategy("b", [(0.1, 0.2)] * 40))
     assert sum(point.U == "a" for point in found) == 4

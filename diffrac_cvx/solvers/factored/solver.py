@@ -42,7 +42,7 @@ def low_rank(
 
     The strategies that apply race: each gets slices of work in turn, and that with the smallest certified gap the
     largest.  Work is counted in operations, not in seconds, so the result is the same on every machine unless a limit
-    of time stops the solver.
+    of time stops the solver, or one strategy whose next step would take longer than the time left.
 
     - Blocks: with c > 0, V starts diagonal, at O(nd) per step.  The certificate screens all pairs of features a few
       times, at O(n d^2), and merges features into blocks where it is violated.  Memory is O(nd), so d may be in the

@@ -51,8 +51,8 @@ HEAD = """\
 # Reproduction of the paper, statement by statement
 
 The statements of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
-Regularizers*, JMLR 18(80), 2017, each with a verdict or with the test that verifies it. `make figures` measures the
-tables in `figures/` and writes this page. Experiments beyond the paper: [results](beyond.md).
+Regularizers*, JMLR 18(80), 2017, each with a verdict or with the test that verifies it. `make figures` measures
+their tables in `figures/` and writes this page. Experiments beyond the paper: [results](beyond.md).
 
 A verdict follows from the rule printed below its table (code: `experiments/*/findings.py`): *agrees*, *partly agrees*,
 *differs*, *vacuous* (a single cluster reaches the figure too), *not comparable* (needs the data of the paper), *not

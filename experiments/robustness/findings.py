@@ -14,7 +14,7 @@ from experiments.robustness.cells import FISTA, LAMBDAS, MOST_ITERATIONS, WITHOU
 
 TITLE = "Figure 4: robustness to noise dimensions"
 ABOUT = (
-    f"n = {N}, two relevant dimensions, sigma = 0.1; twenty replications (ten for FISTA), the same data for all "
+    f"n = {N}, two relevant dimensions, sigma = 0.1; twenty replications (ten for FISTA, up to d = 32), the same data for all "
     f"methods. FISTA, as published, gets at most {MOST_ITERATIONS} iterations: a mark is open if one of the runs used "
     "all of them before its stopping rule was met. Bands are two standard errors on either side."
 )

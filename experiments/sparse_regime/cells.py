@@ -32,8 +32,8 @@ LADDER = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]
 GRIDS: dict[str, dict[str, tuple[Sizes, int]]] = {  # part: sizes, replications
     "full": {
         "exact": ({1: LADDER}, 24),
-        "law": ({2: LADDER[1:], 4: LADDER[1:], 8: LADDER[1:9]}, 10),
-        "oracle": ({2: LADDER[1:8], 4: LADDER[1:8], 8: LADDER[1:7]}, 10),
+        "law": ({2: LADDER[1:], 4: LADDER[1:], 8: LADDER[1:9]}, 8),
+        "oracle": ({2: LADDER[1:8], 4: LADDER[1:8], 8: LADDER[1:7]}, 8),
     },
     "smoke": {
         "exact": ({1: [8, 16]}, 2),

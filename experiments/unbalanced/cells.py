@@ -25,7 +25,7 @@ SIGNS = ("sign_leading", "sign_second", "sign_centered")  # roundings
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid: a path of alpha and a path of nu."""
     if grid == "full":
-        alphas, nus, draws = ALPHAS, NUS, {"noise": NOISES, "replication": range(10)}
+        alphas, nus, draws = ALPHAS, NUS, {"noise": NOISES, "replication": range(5)}
     else:
         alphas, nus, draws = [0.0, ALPHA_STAR, 0.5, 1.0], [0.001, 0.1, 1.0], {"noise": (0.0, 0.3), "replication": [0]}
     return cross(path=["alpha"], parameter=alphas, **draws) + cross(path=["nu"], parameter=nus, **draws)

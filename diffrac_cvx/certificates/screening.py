@@ -35,8 +35,9 @@ Product = Callable[[slice, slice], Array32]
 Distance = Callable[[Indexer, Indexer], Array]  # at most, of G_jk to its optimum, over c_j c_k
 COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
 MAX_PRODUCTS = 5_000_000  # at a time
-SINGLE_PRECISION_SIZE = 500  # penalised coordinates from which on single precision is used first
+SINGLE_PRECISION_SIZE = 200  # penalised coordinates from which on single precision is used first
 MAX_SINGLE_PRECISION_ERROR = 0.1  # largest error of single precision, as a fraction of the bound
+SINGLE_RANGE = 1e20  # largest sum of squares, or its inverse: what underflows is then below rounding
 
 
 class Verdict(NamedTuple):
@@ -57,11 +58,13 @@ class TooManyPairsError(Exception):
 def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.inf) -> Pairs:
     """Return the pairs in different blocks that may violate |G_jk| <= t c_j c_k, G = M - t A + K'K; O(n m^2).
 
-    TooManyPairsError is raised at more than `max_pairs`.  With such a limit, single precision is used if its rounding
-    is small compared with the bound, from which it is subtracted: the excess is that of a multiplier too.
+    Single precision is used first if its rounding, which is subtracted from the bound, is small compared with it.  The
+    pairs found are computed again in double precision; but not with a limit `max_pairs`, at more than which
+    TooManyPairsError is raised, as their excess is that of a multiplier too.
     """
     c, known, parts, n_found = remainder.problem.c, remainder.known_signs, [NO_PAIRS], 0
-    product, rounding = single_precision(remainder) if max_pairs < np.inf else (None, 0.0)
+    product, rounding = single_precision(remainder)
+    again = max_pairs == np.inf and product is not None
     # F_j'F_k <= |F_j| |F_k|: a bound on the error of G_jk over c_j c_k for each column and the largest of a block.
     sizes = np.sqrt(remainder.errors) / c
     for block, remaining, G, size in relative_grams(remainder, product):
@@ -77,8 +80,10 @@ def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.
         if n_found > max_pairs:
             raise TooManyPairsError
         found = G[rows, columns][apart].astype(np.float64) * (c[j] * c[k])
-        found = found if are_finite(found) else remainder.gram(block, remaining)[rows, columns][apart]
-        pairs = Pairs(j, k, found, remainder.bounds(j, k) - rounding * (c[j] * c[k]))
+        if again or not are_finite(found):
+            (left, row), (right, column) = np.unique(j, return_inverse=True), np.unique(k, return_inverse=True)
+            found = remainder.gram(left, right)[row, column]
+        pairs = Pairs(j, k, found, remainder.bounds(j, k) - (0.0 if again else rounding) * (c[j] * c[k]))
         size = sides(pairs.G, None if known is None else known[j] & known[k])
         parts.append(pairs.take(np.flatnonzero(~(size <= pairs.bound))))
     return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
@@ -91,10 +96,12 @@ def single_precision(remainder: Remainder) -> tuple[Product | None, float]:
     themselves are rounded.
     """
     c, K, weights = remainder.problem.c, remainder.K, np.abs(remainder.gram_weights)
+    if len(c) < SINGLE_PRECISION_SIZE:
+        return None, 0.0
     squares = remainder.problem.rows.squares().weighted_row_sum(weights) + np.sum(K**2, axis=0)
     size = float(np.max(squares / c**2, initial=0.0))
     rounding = 1.1 * (len(weights) + len(K) + 4) * float(np.finfo(np.float32).eps) * size
-    is_accurate = len(c) >= SINGLE_PRECISION_SIZE and rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t
+    is_accurate = rounding <= MAX_SINGLE_PRECISION_ERROR * remainder.t and 1.0 / SINGLE_RANGE < size < SINGLE_RANGE
     X = remainder.problem.rows.in_single_precision(1.0 / c) if is_accurate else None
     if X is None:
         return None, 0.0

@@ -182,7 +182,7 @@ def in_single(monkeypatch, m, u, t, K=None):
     at = eliminate(split, u, t)
     if K is not None:
         at = replace(at, K=K * split.c)
-        at.__dict__["gram_weights"] = np.zeros(50)
+        at.__dict__["gram_weights"] = np.full(50, 1e-15)
     product, rounding = single_precision(at)
     single, columns = product(slice(0, m), slice(0, m)), slice(0, m)
     return at, np.abs(at.gram(columns, columns) / np.outer(split.c, split.c)), np.abs(single.astype(float)), rounding
@@ -196,14 +196,21 @@ def test_no_pair_is_lost_by_single_precision(monkeypatch):
     assert len(lost) > 10
     for j, k in lost:
         at.problem.__dict__["c"] = c * (G[j, k] * (1 - 1e-12) / (at.t - at.entry_error)) ** 0.5
-        found = screen_pairs(at, np.arange(30), max_pairs=1000)
-        assert (j, k) in set(zip(found.j, found.k, strict=True))
+        limited, double = (screen_pairs(at, np.arange(30), max_pairs=most) for most in (1000, np.inf))
+        assert all((j, k) in set(zip(found.j, found.k, strict=True)) for found in (limited, double))
+        np.testing.assert_array_equal(double.bound, at.bounds(double.j, double.k))
 
 
 def test_single_precision_counts_the_products_of_what_is_eliminated(monkeypatch):
     K = np.where(np.arange(8) % 3, 0.3 * np.random.default_rng(0).standard_normal((20, 8)), 0.0)
     _, G, single, rounding = in_single(monkeypatch, 8, np.full(50, 0.9), 1.0, K)
     assert 0.0 < np.abs(single - G).max() <= rounding < 0.1
+
+
+def test_no_pair_is_lost_that_underflows_in_single_precision(monkeypatch):
+    monkeypatch.setattr(screening, "SINGLE_PRECISION_SIZE", 1)
+    at = eliminate(split_of(uniform(0.0, 1.0, (50, 8)), c=0.5), np.full(50, 1e-46), 1e-49)
+    assert len(screen_pairs(at, np.arange(8)).j) == 28
 
 
 # Components
@@ -245,7 +252,7 @@ def test_groups_are_not_apart_whose_blocks_may_be_off_as_far_as_their_bound(coar
     problem = direction_problem(centered_normal(50, 60), 1.0, dc.Penalty(lam=0.3, groups=np.repeat(np.arange(30), 2)))
     at = eliminate(block_problem(problem), np.ones(50), 1.0)
     at = replace(at, F=0.0 * at.F)
-    at.__dict__["gram_weights"] = np.zeros(50)
+    at.__dict__["gram_weights"] = np.full(50, 1e-15)
     coarse()
 
     def apart(off, box=0.0):

@@ -124,20 +124,15 @@ def test_two_valued_columns_and_the_points_needed_are_counted():
     assert heart["constant_error"] == pytest.approx(1 - (30 / 270) ** 2)
 
 
-def test_labels_of_the_papers_protocol_are_those_of_its_own_stop_and_of_the_iterations_before():
+def test_labels_of_the_papers_protocol_are_those_of_its_own_stop_and_of_the_iterations_before(monkeypatch):
     X, y = load_scaled("heart")
     run = X, y, 0.5, dc.Penalty(0.1, 0.0)
     row = cells.measure_published(*run, cells.PUBLISHED_MOST)
     assert row["stopped"]
-    assert row["gap"] <= 1e-2
     assert cells.EARLY < row["iterations"] < cells.PUBLISHED_MOST
     early = cells.measure_published(*run, cells.EARLY)
     assert not early["stopped"]
     assert early["error"] == early["early error"] == row["early error"] != row["error"]
-
-
-def test_iterations_of_the_papers_algorithm_are_limited_by_the_entries_and_columns_of_the_table(monkeypatch):
-    X, _ = load_scaled("heart")
     monkeypatch.setattr(cells, "PUBLISHED_WORK", 10 * X.size * X.shape[1])
     cell = {"data_set": "heart", "method": "published", "a": 0.1, "c": 0.0, "nu": 0.5}
     assert [cells.measure(reading=reading, **cell)["iterations"] for reading in (cells.MAIN, "norm one")] == [10, 5]

@@ -1,6 +1,7 @@
 """Block-decomposition solver for sparse problems: V starts diagonal, and blocks merge if the certificate fails."""
 
 from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -56,8 +57,9 @@ class BlockPoint(NamedTuple):
 
     def like(self, entries: Array) -> "BlockPoint":
         """Return a point of the same shapes from its entries."""
-        pieces = np.split(entries, np.cumsum([part.size for part in self.parts])[:-1])
-        first, second, third, *others = (one.reshape(part.shape) for one, part in zip(pieces, self.parts, strict=True))
+        ends = accumulate(part.size for part in self.parts)
+        pieces = (entries[end - one.size : end].reshape(one.shape) for end, one in zip(ends, self.parts, strict=True))
+        first, second, third, *others = pieces
         return BlockPoint(first, second, third, others)
 
 

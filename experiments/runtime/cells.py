@@ -78,7 +78,7 @@ FULL = (
     Plan("gap", PUBLISHED, 0.001, "n", (), (1000,)),
     Plan("gap", PUBLISHED, 0.0, "d", (), (4, 8)),
     Plan("gap", PUBLISHED, 0.001, "d", (), (4,)),
-    Plan("gap", "CVXPY + SCS", 0.0, "n", (1000,), (2000, 5000)),
+    Plan("gap", "CVXPY + SCS", 0.0, "n", (1000,), (2000, 5000, 10_000)),
     Plan("gap", "CVXPY + SCS", 0.001, "n", (200,), (500, *SOME_POINTS)),
     Plan("gap", "CVXPY + SCS", 0.0, "d", (4, 8, 16, 32), (48,)),
     Plan("gap", "CVXPY + SCS", 0.001, "d", (4, 8, 16), (32, 64)),

@@ -331,7 +331,8 @@ def papers_protocol(table: pd.DataFrame) -> Finding:
         "and stop",
         counts.rename_axis("stop"),
         comment=f"{int(stopped.sum())} of {len(runs)} runs met their rule within {PUBLISHED_MOST} iterations, "
-        f"{OTHER_READINGS * PUBLISHED_MOST:g} in readings other than '{MAIN}', fewer on large sets. Labels are those of an iterate stopped by the limit, or by an absolute gap that exceeds the value at small nu. "
+        f"{OTHER_READINGS * PUBLISHED_MOST:g} in readings other than '{MAIN}', fewer on large sets. Labels are those of "
+        "an iterate stopped by the limit, or by an absolute gap that exceeds the value at small nu. "
         + "; ".join(f"'{name}': {words}" for name, words in READINGS.items())
         + ".",
     )

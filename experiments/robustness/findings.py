@@ -10,12 +10,12 @@ from diffrac_cvx.typing import Array
 from experiments.harness.boundary import crossing, mean_known
 from experiments.harness.findings import Finding, Rule, tabulate
 from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of
-from experiments.robustness.cells import FISTA, LAMBDAS, MOST_ITERATIONS, WITHOUT_LAMBDA, N
+from experiments.robustness.cells import FISTA, FISTA_MOST, LAMBDAS, MOST_ITERATIONS, WITHOUT_LAMBDA, N
 
 TITLE = "Figure 4: robustness to noise dimensions"
 ABOUT = (
-    f"n = {N}, two relevant dimensions, sigma = 0.1; twenty replications (ten for FISTA, up to d = 32), the same data for all "
-    f"methods. FISTA, as published, gets at most {MOST_ITERATIONS} iterations: a mark is open if one of the runs used "
+    f"n = {N}, two relevant dimensions, sigma = 0.1; twenty replications (ten for FISTA, up to d = {FISTA_MOST}), the "
+    f"same data for all methods. FISTA, as published, gets at most {MOST_ITERATIONS} iterations: a mark is open if one of the runs used "
     "all of them before its stopping rule was met. Bands are two standard errors on either side."
 )
 OURS = "low_rank"

@@ -71,10 +71,10 @@ def recheck(experiment: Experiment, path: Path, day: str, cells: int = CELLS) ->
     except (DataError, SweepError, OSError, ModuleNotFoundError) as error:  # what the cells need is not here
         print(f"{path} cannot be measured here: {error}")
         chosen, rows = [], table.head(0)
-    again = pd.DataFrame(list(measure_again(experiment, chosen)), index=rows.index)
+    again = read_back(pd.DataFrame(list(measure_again(experiment, chosen)))).set_axis(rows.index)
     finished = again["reason"].isna() if "reason" in again else pd.Series(True, index=again.index)
     finished &= rows["reason"].isna() if "reason" in rows else True
-    again = read_back(again[finished])
+    again = again[finished].reset_index(drop=True)
     empty = [name for name in rows if name in again and again[name].isna().all() and rows[name].notna().any()]
     if len(again) and empty:  # as of a rival whose package is not installed
         print(f"{path}: not measured here: {', '.join(map(str, empty))}")
@@ -155,6 +155,8 @@ def bounds_of(table: pd.DataFrame, columns: Sequence[str]) -> dict[tuple[str, st
     """Return the lower and the upper bounds in a table, by the two columns that hold them."""
     found = {}
     for name in columns:
+        if not pd.api.types.is_float_dtype(table[name]):  # a count
+            continue
         words = re.split("[ _]", name)
         upper = next((other for word in UPPER_ENDS if (other := name.replace("lower", word)) in columns), None)
         gap = name.replace("value", "gap")

@@ -15,9 +15,8 @@ from experiments.harness.tables import read_table, write_table
 DAY = "2026-11-26"
 SMOKE = {  # experiment: the cells measured here, a column, and a false entry of it
     "unbalanced": (lambda cell: cell["path"] == "nu", "value", lambda value: value + 0.01),
-    "phase_transition": (
-        lambda cell: cell["panel"] == "4-sparse flat, 1/n" and cell["n"] == 100, "upper", lambda value: value / 2,
-    ),
+    "phase_transition": (lambda one: (one["panel"], one["n"]) == ("4-sparse flat, 1/n", 100), "upper", lambda u: u / 2),
+    "runtime": (lambda one: (one["method"], one["goal"]) == ("low_rank", "own"), "value", lambda value: value + 0.01),
     "affine_law": (lambda cell: cell["d"] <= 8, "only", lambda value: value + 2),
 }  # fmt: skip
 
@@ -54,6 +53,7 @@ def test_errors_are_compared_as_means_of_a_panel():
 
 
 def test_bounds_that_are_now_ten_times_as_close_say_that_the_table_is_of_code_that_proves_less():
+    assert "lower was 1 and is 3" in disagreements(rows(lower=1, upper=0), rows(lower=3, upper=0))[0]  # counts
     table = rows(lower=0.2, upper=[0.20001, 0.205, 0.25, 0.3, 0.4, 0.5])
     now = table.assign(upper=[0.2000001, 0.20001, 0.24, 0.22, 0.205, 0.25])
     assert [sentence.split(":")[0][-1] for sentence in disagreements(table, now)] == ["4"]

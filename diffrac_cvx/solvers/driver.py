@@ -44,8 +44,8 @@ from diffrac_cvx.problem.result import Bracket, Components, Progress, Result, St
 Callback = Callable[[Progress], object]
 CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback while an iterate of large data is computed
 WIDE_TABLE_RTOL = 0.1  # certified relative gap; enough for the labels if d > n and the penalty has an l1 term
-MIN_SLICE, MAX_SLICE = 3e8, 8e9  # operations of the first slice
-NEARLY_DONE = 0.01  # relative gap from which on a strategy leads within the first round
+FIRST_SLICE = 8e9  # operations, a fraction of a second
+NEARLY_DONE = 0.01  # relative gap that ends the first round
 
 
 class Iterate(NamedTuple):
@@ -320,9 +320,10 @@ def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> 
 
     Those between which every optimal V is zero are certified by the gap if that takes a fraction of a second.
     """
-    penalized, splits = np.flatnonzero(problem.c > 0.0), problem.pair_penalty.splits_into_blocks
-    pattern = as_sparse(point.U).astype(bool)
-    if not splits or not 0 < 2 * pattern.count_nonzero() <= np.prod(pattern.shape):
+    if not (problem.has_l1 and problem.pair_penalty.splits_into_blocks):
+        return None
+    penalized, pattern = np.flatnonzero(problem.c > 0.0), as_sparse(point.U).astype(bool)
+    if not 0 < 2 * pattern.count_nonzero() <= np.prod(pattern.shape):
         return None
     rows = pattern[penalized].astype(float)
     found = np.full(len(problem.c), UNPENALIZED)
@@ -414,13 +415,12 @@ def race(
 ) -> Iterator[Iterate]:
     """Yield the iterates of all strategies that apply, in slices of work that double from round to round.
 
-    1. Before any strategy has a lower bound, each gets a whole slice, in the given order.
-    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, the others get an eighth, as
-       from a relative gap of 1 % on within the first round.  If it has ended, those that have not started get a whole
-       slice.
+    1. Before any strategy has a lower bound, each gets a whole slice, in the given order; a relative gap of 1 % ends
+       this round.
+    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, and the others get an eighth.
+       If it has ended, those that have not started get a whole slice.
     3. A strategy ends after two slices with three times the gap of the leader.  The last one runs without a limit.
 
-    The first slice is the longest first step of a strategy, but neither below a least nor above a largest number.
     The iterations of all strategies are counted together.  The bounds of one hold for all.
     """
     applicable = [one for one in strategies if one.applies(problem, warm_start)]
@@ -429,14 +429,13 @@ def race(
     runners = [Runner(one.iterates(problem, warm_start, stopping)) for one in applicable]
     for one in runners:
         one.advance()
-    longest = max(one.next_operations for one in runners)
-    racing, leader, size = list(runners), None, min(max(MIN_SLICE, longest), MAX_SLICE)
+    racing, leader, size = list(runners), None, FIRST_SLICE
     failure: Exception | None = None
     ended: Iterate | None = None
     while racing:
         for one in sorted(racing, key=lambda other: other is not leader):
             if leader is None and any(other.is_nearly_done for other in racing):
-                leader = min(racing, key=lambda other: other.bounds.gap)
+                break
             succeeds = leader not in racing and one.used == 0.0  # the leader has ended: one that waits may follow it
             one.allowed += size if leader is None or one is leader or succeeds else size / 8
             one.slices += one.may_continue

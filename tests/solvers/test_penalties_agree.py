@@ -104,8 +104,7 @@ def small_cores(monkeypatch):
     monkeypatch.setattr(working_set, "INITIAL_SIZE", 5)
     monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
     monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
-    monkeypatch.setattr(driver, "MIN_SLICE", 1e12)
-    monkeypatch.setattr(driver, "MAX_SLICE", 1e12)
+    monkeypatch.setattr(driver, "FIRST_SLICE", 1e12)
     sizes, whole = [], working_set.check_kkt
 
     def watched(split, *given):

@@ -11,12 +11,12 @@ from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers import driver
-from diffrac_cvx.solvers.driver import MIN_SLICE, Iterate, Stopping, Strategy, WarmStart
+from diffrac_cvx.solvers.driver import FIRST_SLICE, Iterate, Stopping, Strategy, WarmStart
 
 STOPPING = Stopping(1e-6, 1000)
 
 
-def strategy(name, steps, *, cost=MIN_SLICE / 3, first_operations=MIN_SLICE / 10, applies=True, fails=None):
+def strategy(name, steps, *, cost=FIRST_SLICE / 3, first_operations=FIRST_SLICE / 10, applies=True, fails=None):
     """Return a strategy that certifies these bounds, at a cost each; its iterates carry its name."""
 
     def iterates(problem, warm_start, stopping):
@@ -47,10 +47,10 @@ def test_the_strategy_with_the_smallest_gap_comes_first_with_the_largest_slice()
     assert order.count("a") == 40  # it is not three times behind, so it continues
 
 
-def test_a_strategy_with_a_relative_gap_of_one_percent_leads_within_the_first_round():
-    cost = MIN_SLICE / 16
+def test_a_relative_gap_of_one_percent_ends_the_first_round():
+    cost = FIRST_SLICE / 16
     found = run(strategy("a", [(0.991, 1.0)] * 60, cost=cost), strategy("b", [(0.1, 0.8)] * 60, cost=cost))
-    assert "".join(point.U for point in found).startswith("a" * 16 + "bb" + "a" * 32)
+    assert "".join(point.U for point in found).startswith("a" * 48 + "bbbb")
     found = run(strategy("a", [(0.98, 1.0)] * 60, cost=cost), strategy("b", [(0.1, 0.8)] * 60, cost=cost))
     assert "".join(point.U for point in found).startswith("a" * 16 + "b" * 16)
 
@@ -70,12 +70,12 @@ def test_the_best_of_those_that_run_goes_on_if_the_leader_has_ended():
 
 
 def test_a_strategy_waits_until_it_may_use_the_operations_of_its_first_iterate():
-    late = strategy("b", [(0.0, 1.0)] * 3, first_operations=6 * MIN_SLICE)
-    found = run(strategy("a", [(0.0, 1.0)] * 30, cost=MIN_SLICE), late)
+    late = strategy("b", [(0.0, 1.0)] * 3, first_operations=6 * FIRST_SLICE)
+    found = run(strategy("a", [(0.0, 1.0)] * 30, cost=FIRST_SLICE), late)
     order = "".join(point.U for point in found)
-    assert order.index("b") == 6  # the first slice is that number of operations
-    with_limit = strategy("b", [(0.0, 1.0)] * 3, first_operations=1e3 * driver.MAX_SLICE)
-    order = "".join(point.U for point in run(strategy("a", [(0.0, 1.0)] * 30, cost=driver.MAX_SLICE), with_limit))
+    assert order.index("b") == 7  # after slices of 1, 2 and 4
+    with_limit = strategy("b", [(0.0, 1.0)] * 3, first_operations=1e3 * FIRST_SLICE)
+    order = "".join(point.U for point in run(strategy("a", [(0.0, 1.0)] * 30, cost=FIRST_SLICE), with_limit))
     assert order == "a" * 30 + "b" * 3  # the last one runs without a limit
 
 

@@ -80,8 +80,9 @@ class BlockLagrangian(Lagrangian):
         """Return q from the point and the products of the blocks' data with their factors."""
         weights, intercepts, F = point.weights, point.intercepts, self.split.F
         q = self.split.squares @ self.expand(weights**2)
-        q += 2 * row_products(F, self.split.X @ self.expand(weights[:, None] * intercepts))
-        q += row_products(F @ (intercepts.T @ intercepts + point.free_factor @ point.free_factor.T), F)
+        if F.size:
+            q += 2 * row_products(F, self.split.X @ self.expand(weights[:, None] * intercepts))
+            q += row_products(F @ (intercepts.T @ intercepts + point.free_factor @ point.free_factor.T), F)
         for XU in products:
             q += row_products(XU, XU)
         return np.asarray(np.maximum(q, 0.0))
@@ -120,6 +121,8 @@ class BlockLagrangian(Lagrangian):
         weights, intercepts, free_factor, _ = point
         F = self.split.F
         slope = 2 * weights * (self.diagonal - self.split.weighted_squares(u)[self.singles])
+        if not F.size:
+            return self.single_cost(point), [slope, intercepts.ravel(), free_factor.ravel()]
         uF = u[:, None] * F
         between, MF = self.cross - self.split.X.rmatvec(uF)[self.singles], F.T @ uF / len(F)
         slope += 2 * row_products(between, intercepts)
@@ -200,7 +203,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
     """Yield certified iterates until one component would contain half of the coordinates, or progress stalls."""
     n, size = problem.X.shape
     yield 7.5e3 * float(size) ** 2 if size > n else 0.0  # a screening of pairs, most of which are beyond their bound
-    split, tol = block_problem(problem), stopping.tol
+    split = block_problem(problem)
     m, start = len(split.c), warm_start
 
     # 1. V is diagonal, with smaller weights of unpenalised coordinates, or that of a warm start, certified first.
@@ -208,12 +211,13 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
     blocks, f = Blocks(split, labels), split.F.shape[1]
     point = BlockPoint(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), 0.1 * np.eye(f), [])
     point = point if start.U is None else block_point(blocks, start.U)
-    C, done, steps = blocks.restrict_multiplier(start.C), 0, 20 if start.U is None else 0
+    C, done, steps = blocks.restrict_multiplier(start.C), 0, (20 if m <= 240 else 60) if start.U is None else 0
     best, since = np.inf, 0  # smallest gap of the block diagonal problem, and rounds since then
     while done < stopping.max_iter:
         # 2. Steps on the blocks; their dual proves a bound on the problem without the pairs of different blocks.
         lagrangian = BlockLagrangian(blocks, point, C)
         point, value, q = lagrangian.rescale(point)
+        tol = max(stopping.tol, stopping.rtol * value)
         if steps:
             steps, is_converged = min(steps, stopping.max_iter - done), partial(lagrangian.has_gap, tol / 2)
             at, n_steps = run_multiplier_method(

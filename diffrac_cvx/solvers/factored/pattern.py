@@ -75,7 +75,7 @@ def pattern_iterates(
     gap = 0.1 * value
     mu = gap / d
     S = np.asarray(mu * np.linalg.inv(on.matrix(w)), dtype=float)
-    upper, lower, steps = 1.0, 0.0, 0
+    upper, lower, steps, n_first = 1.0, 0.0, 0, 0  # the last: violated pairs at the diagonal V
 
     while steps < stopping.max_iter and gap > 1e-8 * value > 0.0:
         # 2. One step of Newton's method; the curvature of the barriers is that of S and z.
@@ -136,6 +136,10 @@ def pattern_iterates(
         inside = np.where(C > 0.0, *entered)
         excess = np.where(inside, 0.0, np.abs(C) / np.where(inside, 1.0, bound) - 1.0)
         j, k = np.nonzero(np.triu(excess > min(gap / value, 0.1), 1))
+        n_first = n_first if len(signed) else len(j)
+        is_slow = len(signed) * n_first > MAX_PAIRS * d * (n_first - len(j))  # more would enter, extrapolated linearly
+        if len(j) > MAX_PAIRS * d and 2 * len(signed) >= d and is_slow:
+            return
         if len(signed) >= d and len(signed) + len(j) > 10 * d:  # not all of which would enter
             return
 
@@ -148,7 +152,7 @@ def pattern_iterates(
             if bounds is not None:
                 upper, lower = min(upper, bounds.upper), max(lower, bounds.lower)
             yield Iterate(point.U, steps, dual, point, bounds)
-            if upper - lower <= stopping.tol:
+            if stopping.is_met(lower, upper):
                 return
             gap, mu = 0.15 * gap, 0.15 * mu
 

@@ -117,7 +117,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             if verdict.lower is None:
                 break
             bounds, proved = Bracket(max(bounds.lower, verdict.lower), bounds.upper), True
-            if tried <= tol:
+            if bounds.gap <= tol:
                 break
             goal = max(tol, tried / reduction)
         if proved:

@@ -15,10 +15,9 @@ from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.points.checks import as_weights
 from diffrac_cvx.points.reading import read_points
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::diffrac_cvx.DegenerateDataWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
+)
 PENALTIES = {
     "none": dc.Penalty(),
     "ridge": dc.Penalty(ridge=0.2),

@@ -16,10 +16,9 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.problem.direction_problem import direction_problem
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
-    pytest.mark.filterwarnings("ignore:Solution may be inaccurate"),
-]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::diffrac_cvx.DegenerateDataWarning", "ignore:Solution may be inaccurate"
+)
 
 
 def test_sums_of_points_that_are_nothing_but_rounding_prove_nothing_false():

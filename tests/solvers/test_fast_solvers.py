@@ -20,10 +20,7 @@ PENALTIES = {
 TOL = {"low_rank": 1e-5, "accelerated": 1e-4, "published": 2e-2}  # published: O(1 / tol) iterations with a small step
 
 with_and_without_l1 = pytest.mark.parametrize("penalty", ["none", "l1"])
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
-    pytest.mark.filterwarnings("ignore:Solution may be"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning", "ignore:Solution may be")
 
 
 SYMMETRIC = np.round(4 * normal(8, 3))  # integers, so that centring leaves the zero rows at zero

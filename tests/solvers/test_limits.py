@@ -12,10 +12,9 @@ import diffrac_cvx as dc
 from diffrac_cvx import paths
 from diffrac_cvx.machine import deadlines
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
-]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::diffrac_cvx.DegenerateDataWarning"
+)
 BOTH = dc.Penalty(lam=0.1, ridge=0.3)
 RIDGE = dc.Penalty(ridge=0.3)
 

@@ -12,10 +12,9 @@ from diffrac_cvx.certificates import working_set as working_set_certificate
 from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.factored import solver, working_set
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
-    pytest.mark.filterwarnings("ignore:Solution may be inaccurate"),
-]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::diffrac_cvx.DegenerateDataWarning", "ignore:Solution may be inaccurate"
+)
 JUDGED = 1e-6  # accuracy of the reference optimum; its solver has tolerance 1e-8
 ROUNDED = 1e-9  # of the value of V in double precision; a feasible V is never below the optimum
 

@@ -14,10 +14,10 @@ from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.working_set import check_kkt
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.factored.working_set import working_set_iterates
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
 
 ROUNDING = 1e-11  # of the reference values, in NumPy
@@ -100,6 +100,14 @@ def test_no_large_gap_is_left_after_limited_work_where_the_columns_are_independe
     X, options = X / X.std(axis=0), {"lam": 0.1, "ridge": 0.3, "rtol": 0.1}
     result = dc.low_rank(X, **options, callback=lambda _: work_done() - start > 1e11)
     assert result.status is dc.Status.OPTIMAL
+
+
+def test_the_rank_grows_while_the_gap_on_a_working_set_stalls():
+    X = np.cumsum(np.random.default_rng(1).standard_normal((60, 50)), axis=1)
+    problem = direction_problem((X - X.mean(axis=0)) / X.std(axis=0), 1.0, dc.Penalty(lam=0.01, ridge=0.05))
+    points = working_set_iterates(problem, WarmStart(), Stopping(1e-5, 400))
+    bounds = [point.bounds for point in points if isinstance(point, Iterate)]
+    assert max(one.lower for one in bounds) >= 0.999 * min(one.upper for one in bounds)
 
 
 @pytest.mark.parametrize(("n", "d"), [(500, 300), (300, 260)])

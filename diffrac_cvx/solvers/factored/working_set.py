@@ -35,6 +35,7 @@ from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     Lagrangian,
     Memory,
+    append_violated_directions,
     rank_reducing_rotation,
     run_multiplier_method,
     threshold_inactive,
@@ -43,6 +44,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
 INITIAL_SIZE = 40  # features of the first working set
 SPARE_RANK = 8  # extra columns of U, so that the rank can grow
 COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, below which it is dropped
+STALLED = 0.9  # gap after some steps, relative to that before, from which on the rank grows
 FIRST_STEPS = 40  # before the first certificate; afterwards, half as many as done so far
 TARGET = 0.8  # gap of the working-set problem, relative to the gap to be certified next
 GAP_REDUCTION, CAUTIOUS_REDUCTION = 3.0, 2.0  # factor of the next, smaller gap; the second on a large working set
@@ -73,7 +75,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         small = problem.restrict(ws)
         lagrangian, memory = Lagrangian(small, C, capped=False), Memory()
         start_U = dense(small.rescale(U).U)
-        at, steps = lagrangian.point(start_U if start_U.any() else U), 0
+        at, steps, previous = lagrangian.point(start_U if start_U.any() else U), 0, np.inf
         limit = min(FIRST_STEPS if done == 0 and warm_start.U is None else 800, max_iter - done)
         while True:
             at, n_steps = run_multiplier_method(lagrangian, at, min(max(pace, steps // 2), limit - steps), memory)
@@ -92,6 +94,10 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             if Q is not None:
                 memory.rotate(Q)
                 at = lagrangian.point(at.U @ Q)
+            if gap > STALLED * previous:  # the rank is too small
+                larger = append_violated_directions(small, at.U, C, most=SPARE_RANK)
+                at, memory = lagrangian.point(larger), Memory()
+            previous = gap
         done, pace, U = done + steps, max(FIRST_STEPS, steps // 2), at.U
         bounds, best_U = Bracket(bounds.lower, min(bounds.upper, point.value)), dense(point.U)
         used, pairs = best_U.any(axis=1), (np.repeat(ws, len(ws)), np.tile(ws, len(ws)))

@@ -36,7 +36,8 @@ from diffrac_cvx.solvers.driver import Iterate
 Metric = Callable[[Array], Array]
 CertifiedPoint = tuple[PrimalPoint, DualPoint, Bracket | None]
 STEPS_PER_MULTIPLIER = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
-GROWTH_ROUNDS, STALLED_ROUNDS = 8, 60  # certificates without progress before the rank grows, or the solver ends
+GROWTH_ROUNDS, STALLED_ROUNDS = 4, 60  # certificates without progress before the rank grows, or the solver ends
+SPARE_RANK = 8  # columns by which the rank grows
 LARGE_UNIT = 8.0  # size of V in a column, relative to that suggested by the variances, from which units are used
 
 
@@ -329,7 +330,7 @@ def approximate_top_eigenvalue(G: Array) -> float:
 
 
 def append_violated_directions(
-    problem: DirectionProblem, U: Array, C: Array | float, M: Array | None = None, most: int = 1
+    problem: DirectionProblem, U: Array, C: Array | float, M: Array | None = None, most: int = SPARE_RANK
 ) -> Array:
     """Append the directions that violate the certificate most, so that the rank can grow."""
     free = min(most, len(U) - U.shape[1])
@@ -338,7 +339,8 @@ def append_violated_directions(
     if M is None:
         M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
-    values, vectors = lanczos(S.dot, len(S), 1, "LA", 1e-4) if most == 1 and len(S) > LARGE_SIZE else eigh(S)
+    is_large = most == SPARE_RANK and len(S) > LARGE_SIZE
+    values, vectors = lanczos(S.dot, len(S), most, "LA", 1e-4) if is_large else eigh(S)
     new = vectors[:, values > 0.0][:, -free:]
     return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1) + 1e-12) * new])
 
@@ -416,10 +418,11 @@ def one_block_iterates(
         missing = at.value if bounds is None else upper - lower
         since, idle = 0 if missing < best - 1e-3 * abs(best) else since + 1, 0 if n_steps else idle + 1
         best = min(best, missing)
-        if idle >= 3 * GROWTH_ROUNDS or (bounds is not None and since >= STALLED_ROUNDS):
+        if idle >= 6 * GROWTH_ROUNDS or (bounds is not None and since >= STALLED_ROUNDS):
             return  # no progress in double precision
         at = lagrangian.update(at)
-        if since and since % GROWTH_ROUNDS == 0 and at.U.shape[1] < len(at.U):
+        patience = GROWTH_ROUNDS * (2 if bounds is None else 1)  # the value alone settles long before the gap
+        if since and since % patience == 0 and at.U.shape[1] < len(at.U):
             larger = append_violated_directions(problem, at.U, sum(lagrangian.multiplier(at.U)))
             at, memory = lagrangian.point(larger), Memory()
 

@@ -33,6 +33,7 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    SPARE_RANK,
     Lagrangian,
     Memory,
     append_violated_directions,
@@ -42,7 +43,6 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
 )
 
 INITIAL_SIZE = 40  # features of the first working set
-SPARE_RANK = 8  # extra columns of U, so that the rank can grow
 COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, below which it is dropped
 STALLED = 0.9  # gap after some steps, relative to that before, from which on the rank grows
 FIRST_STEPS = 40  # before the first certificate; afterwards, half as many as done so far
@@ -95,7 +95,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
                 memory.rotate(Q)
                 at = lagrangian.point(at.U @ Q)
             if gap > STALLED * previous:  # the rank is too small
-                larger = append_violated_directions(small, at.U, C, most=SPARE_RANK)
+                larger = append_violated_directions(small, at.U, C)
                 at, memory = lagrangian.point(larger), Memory()
             previous = gap
         done, pace, U = done + steps, max(FIRST_STEPS, steps // 2), at.U

@@ -206,7 +206,8 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
     split = block_problem(problem)
     m, start = len(split.c), warm_start
 
-    # 1. V is diagonal, with smaller weights of unpenalised coordinates, or that of a warm start, certified first.
+    # 1. V is diagonal, with smaller weights of unpenalised coordinates, or that of a warm start, certified first.  The
+    # first screening comes early if there are few pairs: most coordinates may be in one component.
     labels = np.arange(m) if start.U is None else split.labels_of(start.U)
     blocks, f = Blocks(split, labels), split.F.shape[1]
     point = BlockPoint(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), 0.1 * np.eye(f), [])

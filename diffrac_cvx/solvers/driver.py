@@ -118,8 +118,12 @@ class Stopping:
         self.status: Status | None = None
         self.count_rows: Callable[[], int] = int  # rows read so far
 
+    def tolerance(self, upper: float) -> float:
+        """Return the certified gap at which to stop, for this upper bound."""
+        return max(self.tol, self.rtol * upper)
+
     def is_met(self, lower: float, upper: float) -> bool:
-        return upper - lower <= max(self.tol, self.rtol * upper)
+        return upper - lower <= self.tolerance(upper)
 
     @property
     def deadline(self) -> Deadline:

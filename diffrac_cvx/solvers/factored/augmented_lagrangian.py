@@ -339,8 +339,8 @@ def append_violated_directions(
     if M is None:
         M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - (problem.A + np.diag(problem.c**2)) - C
-    is_large = most == SPARE_RANK and len(S) > LARGE_SIZE
-    values, vectors = lanczos(S.dot, len(S), most, "LA", 1e-4) if is_large else eigh(S)
+    few_of_many = most < len(S) and len(S) > LARGE_SIZE
+    values, vectors = lanczos(S.dot, len(S), free, "LA", 1e-4) if few_of_many else eigh(S)
     new = vectors[:, values > 0.0][:, -free:]
     return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1) + 1e-12) * new])
 

@@ -218,7 +218,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
         # 2. Steps on the blocks; their dual proves a bound on the problem without the pairs of different blocks.
         lagrangian = BlockLagrangian(blocks, point, C)
         point, value, q = lagrangian.rescale(point)
-        tol = max(stopping.tol, stopping.rtol * value)
+        tol = stopping.tolerance(value)
         if steps:
             steps, is_converged = min(steps, stopping.max_iter - done), partial(lagrangian.has_gap, tol / 2)
             at, n_steps = run_multiplier_method(

@@ -109,7 +109,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         new = single_feature_violations(problem, ws, best_U)
         max_new = max(INITIAL_SIZE, len(ws)) // 2
         verdict, proved, checked = Verdict(), False, 2 * len(new) < max_new
-        tol = max(stopping.tol, stopping.rtol * bounds.upper)
+        tol = stopping.tolerance(bounds.upper)
         goal = min(goal, max(tol, 0.3 * bounds.upper))
         reduction = GAP_REDUCTION if len(ws) < LARGE_WORKING_SET else CAUTIOUS_REDUCTION
         while checked:

@@ -6,7 +6,7 @@ from . import plotting as plotting
 from . import registry as registry
 from . import rounding as rounding
 from .certificates import (
-    CutCertificate as CutCertificate,
+    Certificate as Certificate,
 )
 from .certificates import (
     LabelCertificate as LabelCertificate,

@@ -1,5 +1,6 @@
 """Certificates: bounds on the optimum that hold for any point from any solver, rounding errors included."""
 
+from diffrac_cvx.certificates.certificate import Certificate
 from diffrac_cvx.certificates.certify import (
     LabelCertificate,
     certify_clusters,
@@ -8,10 +9,10 @@ from diffrac_cvx.certificates.certify import (
     certify_y,
     find_components,
 )
-from diffrac_cvx.certificates.cut_certificate import CutCertificate, check_certificate
+from diffrac_cvx.certificates.checker import check_certificate
 
 __all__ = [
-    "CutCertificate",
+    "Certificate",
     "LabelCertificate",
     "certify_clusters",
     "certify_labels",

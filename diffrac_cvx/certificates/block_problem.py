@@ -193,3 +193,9 @@ def scatter(U: Array, rows: IntegerArray, size: int) -> Sparse:
     """Return a factor with these rows and zeros elsewhere."""
     positions = (np.repeat(rows, U.shape[1]), np.tile(np.arange(U.shape[1]), len(rows)))
     return scipy.sparse.csc_array((U.ravel(), positions), shape=(size, U.shape[1]))
+
+
+def scatter_block(C: Array, places: IntegerArray, size: int) -> Sparse:
+    """Return a matrix with this block at these rows and columns, and zeros elsewhere."""
+    pairs = (np.repeat(places, len(places)), np.tile(places, len(places)))
+    return scipy.sparse.csr_array((C.ravel(), pairs), shape=(size, size))

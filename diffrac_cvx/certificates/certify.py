@@ -6,9 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import UNPENALIZED
+from diffrac_cvx.certificates.checker import bound_of
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
 from diffrac_cvx.certificates.label_space import bracket_alpha, bracket_nu, projection_of
+from diffrac_cvx.certificates.proof import TRIVIAL, Bound, best_of
 from diffrac_cvx.certificates.screening import screen_components
 from diffrac_cvx.certificates.values import (
     certified_clusters_value,
@@ -106,18 +108,17 @@ def certify_v(
     nu = in_unit_interval(nu, "nu")
     points = read_points(X, sample_weight, by_columns=penalty.has_l1, constraints=constraints)
     problem = direction_problem(points.X, nu, penalty)
-    U, u, C = problem.coordinates.transform_result(V), None, None
-    if isinstance(V, Result):  # with its dual, as far as that fits the problem
+    U, C, best = problem.coordinates.transform_result(V), None, TRIVIAL
+    if isinstance(V, Result):  # with its multipliers, as far as they fit the problem
         C = problem.transform_multiplier(V)
-        if C is not None and V.u is not None and V.u.shape == (points.n_all,) and np.all(V.u > 0.0):
-            u = problem.X.values_of_rows(points.with_weight(V.u))
+        best = Bound(max([0.0, *(bound_of(proof, problem) for proof in getattr(V.certificate, "proofs", ()))]))
     problem = problem_by_rows(problem, U)
     point = problem.rescale(U)
     G = problem.coordinates.inverse_transform(point.U)
     upper = min(1.0, certified_value(points.X, nu, penalty, G))  # 1 for NaN
     if nu == 0.0 and points.X.chunklets.allow_one_cluster:
         return Bracket(0.0, upper, problem.coordinates.n_excluded)
-    lower = certify(problem, point, DualPoint(u, C)).lower
+    lower = best_of(best, certify(problem, point, DualPoint(C=C))).lower
     require_consistent(lower, upper, "the directions")
     return Bracket(float(lower), upper, problem.coordinates.n_excluded)
 
@@ -185,7 +186,7 @@ def certify_y(
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
     bounds = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
     require_consistent(*bounds, "the label matrix")
-    return Bracket(*bounds, H.points.n_excluded)
+    return bounds
 
 
 def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:

@@ -4,33 +4,46 @@ If V is block diagonal, all pairs of coordinates are screened without a dense ma
 computes sums whose size does not depend on n, which certify both bounds.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, scatter
-from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, NO_PAIRS, bound_at, eliminate, project_dual, prove
-from diffrac_cvx.certificates.screening import Verdict, screen_pairs
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, labels_by_zeros, scatter
+from diffrac_cvx.certificates.proof import (
+    MEAN_ROUNDINGS,
+    NO_PAIRS,
+    TRIVIAL,
+    Bound,
+    Multipliers,
+    best_of,
+    bound_at,
+    eliminate,
+    project_dual,
+    prove,
+    sums_of_rows,
+)
+from diffrac_cvx.certificates.screening import Verdict, normalized_value, prove_normalized, screen_pairs
 from diffrac_cvx.certificates.search import (
     NEGLIGIBLE_ENTRY,
     best_bound,
     best_combination,
     candidate_multipliers,
-    min_ratio,
+    first_certified,
+    least_multipliers,
     row_weights,
 )
 from diffrac_cvx.certificates.working_set import bound_from_working_set
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, diagonal, is_sparse
-from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
+from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
 from diffrac_cvx.problem.penalties.base import groups_of
 from diffrac_cvx.problem.result import Bracket, Labels
 
+MAX_DENSE_COORDINATES = 1000  # up to which V is one block if most coordinates are in one
 MIN_WIDE_SIZE = 200  # coordinates from which on a working set is quicker than the problem on all of them
 
 
@@ -44,37 +57,46 @@ class DualPoint(NamedTuple):
 NO_DUAL = DualPoint()
 
 
-def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_DUAL) -> Bracket:
-    r"""Return certified bounds on the optimum of (15) from an optimally scaled factor of V and a solver's dual, if any.
+def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_DUAL) -> Bound:
+    r"""Return a lower bound on the optimum of (15) from an optimally scaled factor of V and a solver's dual, if any.
 
     For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
     eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u), also with sample weights,
     in M and in the mean.
 
-    If the factor is sparse, C comes from a working set, or from blocks, and is clipped outside.  Else V is one block.
+    If V is sparse, C comes from a working set, or from blocks, and is clipped outside.  Else V is one block.
     """
-    U, value, penalty = point.U, float(point.value), problem.pair_penalty
+    U, penalty = point.U, problem.pair_penalty
     if is_sparse(U):
-        if value > 1.0 - 1e-12:  # V is zero up to rounding
-            return Bracket(0.0, value)
+        if float(point.value) > 1.0 - 1e-12:  # V is zero up to rounding
+            return TRIVIAL
         few = 2 * int(np.count_nonzero(diagonal(U))) <= len(problem.c) >= MIN_WIDE_SIZE
         if few and problem.X.in_memory and penalty.is_even:
-            return Bracket(bound_from_working_set(problem, point, None if dual.C is None else as_sparse(dual.C)), value)
-    U = U if penalty.splits_into_blocks else dense(U)
+            return bound_from_working_set(problem, point, None if dual.C is None else as_sparse(dual.C))
+        U = U if penalty.splits_into_blocks and not is_mostly_one_block(U) else dense(U)
     problem = problem_by_rows(problem, U)
     if is_sparse(U) and not problem.X.is_streamed:
-        return Bracket(bound_of_blocks(problem, point, dual), value)
+        return bound_of_blocks(problem, point, dual)
     U = dense(U)
     C = None if dual.C is None or not problem.has_l1 else project_dual(problem, dense(dual.C))
-    weights = [] if dual.u is None else [row_weights(problem, dual.u)]
     if problem.X.is_streamed:
-        lower = certify_in_one_pass(problem, U, C)[1].lower
+        best, weights = certify_in_one_pass(problem, U, C)[1], []
     else:
-        lower, weights = 0.0, [*weights, row_weights(problem, problem.inverse_sqrt(point.q))]
-    return Bracket(max(lower, best_bound(problem, weights, lambda M: candidate_multipliers(problem, U, M, C))), value)
+        best, weights = TRIVIAL, [row_weights(problem, problem.inverse_sqrt(point.q))]
+    weights += [] if dual.u is None else [row_weights(problem, dual.u)]
+    found = best_bound(problem, weights, lambda M: candidate_multipliers(problem, U, M, C))
+    return best_of(best, found)
 
 
-def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint) -> float:
+def is_mostly_one_block(U: Factor) -> bool:
+    """Return whether UU' has a block of more than half of the coordinates, on at most 1000 coordinates."""
+    if U.shape[0] > MAX_DENSE_COORDINATES:
+        return False
+    rows = as_sparse(U).astype(bool).astype(float)
+    return bool(2 * np.bincount(labels_by_zeros(rows @ rows.T)).max(initial=0) > U.shape[0])
+
+
+def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint) -> Bound:
     """Return a lower bound from a sparse factor, at least 0: with a solver's multipliers, or the best candidates."""
     split = block_problem(problem)
     blocks, rows = Blocks(split, split.labels_of(point.U)), scipy.sparse.csr_array(point.U)[split.penalized]
@@ -87,7 +109,7 @@ def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoi
             ratios = [(blocks.block_ratio(i, u, C)[0], C) for C in candidates if C is not None]
             multipliers.append(min(ratios, key=lambda pair: pair[0])[1])
         found = blocks.best_dual(point.q, multipliers)
-    return max(certify_blocks(blocks, found, 3).lower or 0.0, 0.0)
+    return certify_blocks(blocks, found, 3).bound or TRIVIAL
 
 
 # V as blocks
@@ -199,19 +221,21 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
 
     The dual is that of `Blocks.best_dual`.
     """
-    problem, (t, u, C), verdict = blocks.problem, dual, Verdict()
-    inside, t = list(zip(blocks.members, C, strict=True)), t * (1.0 + 1e-10)  # S is then positive beyond rounding
-    for attempt in range(1 + n_tries):
+    (t, u, C), problem, verdict = dual, blocks.problem, Verdict()
+    C = [penalty.project_safe(symmetric(inside)) for penalty, inside in zip(blocks.penalties, C, strict=True)]
+
+    def shortfall(t: float, attempt: int) -> float | None:
+        nonlocal verdict
         remainder = eliminate(problem, u, t)
         if remainder is None:
-            break
+            return np.inf
         pairs = screen_pairs(remainder, blocks.labels)
-        violated = prove(remainder, pairs, inside)
+        violated = prove(remainder, pairs, list(zip(blocks.members, C, strict=True)))
         if attempt == 0:
             members = np.concatenate([NO_PAIRS.j, *(members for members, _, _ in violated)])
             verdict = Verdict(None, members, pairs)
         if not violated:
-            return verdict._replace(lower=bound_at(t, problem.problem.mean_inverse(u)))
+            return None
         # The least eigenvalue of S is a concave function of t: Newton's steps, 1.1 times as long, end before its root,
         # so that later ones are stretched.
         steps = [0.0]
@@ -219,8 +243,13 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
             value = float(values[0])
             M = float(np.mean(u * (problem.X.columns(members) @ directions[:, 0]) ** 2))
             steps.append(1.1 * 1.4**attempt * abs(value) * t / max(M + value, abs(value), 1e-300))
-        t += max(steps)
-    return verdict
+        return max(steps)
+
+    t = first_certified(shortfall, t * (1.0 + 1e-10), 1 + n_tries)  # S is then positive beyond rounding
+    if not np.isfinite(t):
+        return verdict
+    proof = Multipliers(u, t, blocks.multiplier(C), problem.free, blocks.labels)
+    return verdict._replace(bound=best_of(TRIVIAL, Bound(bound_at(t, problem.problem.mean_inverse(u)), proof)))
 
 
 # Problem (21), and streamed rows
@@ -237,45 +266,37 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO
     if size == 0.0:
         return Bracket(-1.0, np.inf if problem.has_l1 else 0.0)
     U = U / size**0.5
-    l1, mean_sqrt = problem.convex_term(U) - 1.0, problem.mean_sqrt(U)
-    value_error = problem.pair_penalty.value_error_bound(U) if problem.has_l1 else 0.0  # infinite if V is infeasible
-    relative_error = sum_error(4 * len(problem.X) + 4 * len(U)) + 2.0 * problem.whitening_error.data_error
-    upper = l1 - mean_sqrt + round_up(relative_error * (1.0 + l1)) + 2.0 * value_error
+    theta = problem.mean_sqrt(U) / 2 - (problem.convex_term(U) - 1.0)
     u, inverse_mean = row_weights(problem, problem.inverse_sqrt(problem.X.quadratic_forms(U)))
-    M, theta, inverse_mean = problem.X.weighted_gram(u), mean_sqrt / 2 - l1, round_up(inverse_mean, MEAN_ROUNDINGS)
-    slack = project_dual(problem, M / 2 - theta * problem.A)
+    slack = project_dual(problem, problem.X.weighted_gram(u) / 2 - theta * problem.A)
     given = [] if dual.C is None else [project_dual(problem, dense(dual.C))]
-    least, everything, weights = 1.0 - inverse_mean / 2, np.arange(len(M)), problem.c * (1.0 - 8 * UNIT_ROUNDOFF)
+    least, proof = 1.0 - round_up(inverse_mean, MEAN_ROUNDINGS) / 2, None
     for C in [*given, problem.pair_penalty.subgradient(U @ U.T, NEGLIGIBLE_ENTRY, slack), slack]:
         below = 1e-14
         while least - theta > 1.01 * below:
             larger = theta + (below * (least - theta)) ** 0.5
-            pair_penalty = problem.pair_penalty.with_weights(weights / max(larger, 1e-300) ** 0.5)
-            scaled = block_problem(replace(problem, pair_penalty=pair_penalty), everything)
-            if eliminate(scaled, u, 2.0 * larger, C / larger) is None:
-                below = larger - theta
+            tried = Multipliers(u, 2.0 * larger, C)
+            if np.isfinite(prove_normalized(problem, tried)):
+                least, proof = larger, tried
             else:
-                least = larger
-    return Bracket(float(max(-round_up(inverse_mean / 2 + least, 8), -1.0)), float(upper))
+                below = larger - theta
+    lower = -1.0 if proof is None else prove_normalized(problem, proof)
+    n_excluded = problem.coordinates.n_excluded
+    return Bracket(lower, normalized_value(problem, U), n_excluded, proof if lower > -1.0 else None)
 
 
-def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None) -> tuple[PrimalPoint, Bracket, Array]:
-    """Return an optimally scaled factor, its certified bounds with this C, and M, (D, D), from one pass over all rows.
+def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None) -> tuple[PrimalPoint, Bound, Array]:
+    """Return an optimally scaled factor, a lower bound with this C, and M, (D, D), from one pass over all rows.
 
     M = X' Diag(u) X / n, with u = 1/sqrt(q) at q >= 1e-12 tr(AUU').
     """
-    n, n_roundings = len(problem.X), MEAN_ROUNDINGS + problem.X.accumulation_length
-    floors = np.array([1e-12, 1e-2]) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean of q, or more
-    grams, inverse_sums, sqrt_sum, square_sum = problem.X.weighted_sums(U, floors)
-    mean_sqrt, convex_term = sqrt_sum / n, problem.convex_term(U, float(square_sum / n))
+    G = dense(problem.coordinates.inverse_transform(U))
+    U, M, largest, inverse_mean, mean_sqrt, mean_q = sums_of_rows(problem, G)
+    convex_term = problem.convex_term(U, mean_q)
     point = problem.rescale_with(U, mean_sqrt, convex_term)
     multiple = mean_sqrt / convex_term if point.value < 1.0 else 1.0
-    # Of u only the largest weight is known: that of the larger floor if no q is below it.
-    M, largest = grams[0] / n, floors[int(np.ptp(inverse_sums) == 0.0)] ** -0.5
     scaled_M = symmetric(M) / multiple
-    t = min(
-        min_ratio(problem, np.array([largest]), M, candidate)
-        for candidate in candidate_multipliers(problem, dense(point.U), scaled_M, C)
-    )
-    lower = max(bound_at(t, inverse_sums[0] / n, n_roundings), 0.0)
-    return point, Bracket(float(lower), float(point.value)), scaled_M
+    candidates = candidate_multipliers(problem, dense(point.U), scaled_M, C)
+    found = min((least_multipliers(problem, largest, M, one) for one in candidates), key=lambda one: one.t)
+    lower = bound_at(found.t, inverse_mean, MEAN_ROUNDINGS + problem.X.accumulation_length)
+    return point, best_of(TRIVIAL, Bound(lower, found._replace(u=np.zeros(0), G=G))), scaled_M

@@ -29,6 +29,13 @@ FEASIBILITY_TOLERANCE = 1e-12  # of a point in 1'Y1/n^2; its upper bound include
 NEAR_BALANCE = 1e-12  # imbalance alpha up to which the bound is that of alpha = 0
 
 
+class LabelMultipliers(NamedTuple):
+    """What proves a lower bound on (7) or (8): D, a number for each chunklet, and the weight w of 11'/n."""
+
+    D: Array  # (m,)
+    weight: float
+
+
 class Projection(NamedTuple):
     """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and a bound on its error."""
 
@@ -69,9 +76,14 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     D = diagonal + (1.0 - nu) * drift
     D = H.points.chunklets.sums(D) / sizes
     given = [] if mu is None else [1.0 - len(F) * mu / sizes]
-    lower = max(label_bound_at(H, D, 1.0 - nu) for D in [D, *given])
-    upper = objective(H.Q, F) + nu * factor_imbalance(F) + objective_error(H, F)
-    return Bracket(max(lower, 0.0), min(upper, 1.0))
+    tried = [LabelMultipliers(D, 1.0 - nu) for D in [D, *given]]
+    lower, best = max(((label_bound(H, one), one) for one in tried), key=lambda pair: pair[0])
+    return Bracket(max(lower, 0.0), label_value(H, F, nu), H.points.n_excluded, best)
+
+
+def label_value(H: Projection, F: Array, nu: float) -> float:
+    """Return an upper bound on the objective of (8) at the unit rows of F, which satisfy the constraints."""
+    return min(objective(H.Q, F) + nu * factor_imbalance(F) + objective_error(H, F), 1.0)
 
 
 def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None) -> Bracket:
@@ -81,36 +93,50 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
     gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0, and the bound is taken on the complement of 1; near 0
     it is that bound minus the `balance_cost`.
     """
-    F, Q = with_imbalance(F, alpha), H.Q
-    upper = min(max(objective(Q, F), 0.0) + objective_error(H, F) + balance_cost(F, alpha), 1.0)
+    F, Q, n_excluded = with_imbalance(F, alpha), H.Q, H.points.n_excluded
+    upper = balanced_value(H, F, alpha)
     diagonal, drift = multiplier_terms(Q, F)
     given = [] if mu is None else [1.0 - len(F) * mu]
     if alpha <= NEAR_BALANCE:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w to fit, D_i f_i - (QQ'F)_i = w.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
-        return Bracket(bound_near_balance(max(label_bound_at(H, D, -np.inf) for D in [D, *given]), alpha), upper)
+        tried = [LabelMultipliers(D, -np.inf) for D in [D, *given]]
+        best = max(tried, key=lambda one: label_bound(H, one, alpha))
+        return Bracket(max(label_bound(H, best, alpha), 0.0), upper, n_excluded, best)
 
     def bound(weight: float) -> float:
-        return label_bound_at(H, diagonal + weight * drift, weight, alpha)
+        return label_bound(H, LabelMultipliers(diagonal + weight * drift, weight), alpha)
 
     fixed = diagonal[:, None] * F - Q @ (Q.T @ F)
     moving = drift[:, None] * F - F.mean(axis=0)
     size = float(np.sum(moving**2))
     guess = -float(np.sum(fixed * moving)) / size if size > 1e-20 * len(F) else 1.0
-    lower = max(bound(guess), bound(1.0), 0.0)
-    if upper - lower > 1e-9:
+    weights, multipliers = [guess, 1.0], list[LabelMultipliers]()
+    if upper - max(bound(guess), bound(1.0), 0.0) > 1e-9:
         width = 0.2 * (1.0 + abs(guess))
         found = scipy.optimize.minimize_scalar(
             lambda weight: -max(bound(weight), -1.0), bounds=(guess - width, guess + width), method="bounded"
         )
-        others = [label_bound_at(H, D, weight, alpha) for D in given for weight in (guess, float(found.x))]
-        lower = max(lower, -float(found.fun), *others)
-    return Bracket(lower, upper)
+        weights.append(float(found.x))
+        multipliers = [LabelMultipliers(D, weight) for D in given for weight in (guess, float(found.x))]
+    multipliers += [LabelMultipliers(diagonal + weight * drift, weight) for weight in weights]
+    best = max(multipliers, key=lambda one: label_bound(H, one, alpha))
+    return Bracket(max(label_bound(H, best, alpha), 0.0), upper, n_excluded, best)
 
 
-def label_bound_at(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
-    """Return a lower bound on (8) at weight = 1 - nu, or on (7) at any weight; with Y1 = 0 at weight -infinity."""
-    Q, ones, sizes = H.sums
+def balanced_value(H: Projection, F: Array, alpha: float) -> float:
+    """Return an upper bound on the optimum of (7) from unit rows of nearly the right imbalance."""
+    return min(max(objective(H.Q, F), 0.0) + objective_error(H, F) + balance_cost(F, alpha), 1.0)
+
+
+def label_bound(H: Projection, given: LabelMultipliers, alpha: float | None = None) -> float:
+    """Return a lower bound on (8) at weight = 1 - nu, or on (7) at any weight; with Y1 = 0 at weight -infinity.
+
+    Near balance, the bound at weight -infinity is that of alpha = 0 minus the `balance_cost`.
+    """
+    (D, weight), (Q, ones, sizes) = given, H.sums
+    if weight == -np.inf and alpha is not None:
+        return bound_near_balance(label_bound(H, given), alpha) if alpha <= NEAR_BALANCE else -np.inf
     linear = (weight - 1.0) * alpha if alpha else 0.0
     mean = lower_bound_of_mean((1.0 - D) * sizes * (len(D) / len(H.Q)))
     least = min_eigenvalue(D, Q, weight, ones, sizes)
@@ -178,6 +204,15 @@ def with_imbalance(F: Array, alpha: float) -> Array:
         other = other if factor_imbalance(other) <= alpha else balanced_factor(len(F))
         mixing = (found - alpha) / (found - factor_imbalance(other))
     return np.hstack([(1.0 - mixing) ** 0.5 * F, mixing**0.5 * other])
+
+
+def correlation_value(H: Projection, F: Array) -> float:
+    """Return an upper bound on the optimum of (23)-(24) at M = FF' / (1 - 1'FF'1/n^2), for unit rows."""
+    centered_fraction = 1.0 - factor_imbalance(F)
+    if centered_fraction <= 1e-12:
+        return 0.0
+    gain = float(np.sum((H.Q.T @ F) ** 2)) - len(F) * objective_error(H, F)
+    return min(round_up(-max(gain, 0.0) / centered_fraction, 64), 0.0)
 
 
 def balanced_factor(n: int) -> Array:

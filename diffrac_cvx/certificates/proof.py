@@ -37,14 +37,48 @@ from diffrac_cvx.problem.penalties.group import (
     largest_singular_values,
     project_spectral_ball,
 )
+from diffrac_cvx.problem.result import Labels
 
-MAX_T = 1e100  # a larger t proves nothing
-MAX_TRIES = 12  # of larger t, after failed factorisations
 MEAN_ROUNDINGS = 400  # upper bound on the roundings of a mean by NumPy's pairwise sums
 INSIDE = 1.0 - 16.0 * UNIT_ROUNDOFF  # shrinks a bound, so that C is inside it after rounding
 MAX_FACTORIZED_SIZE = 4000  # rows of a component that are factorised
-EIGENVALUE_ERROR = 3e-3  # of larger components, relative to their diagonal
+LANCZOS_RTOL = 3e-3  # of the least eigenvalues of larger components, which no proof relies on
 MAX_DENSE_SIZE = 300  # rows up to which a component is factorised as a whole, and all eigenvectors are computed
+
+# The statement
+
+
+class Multipliers(NamedTuple):
+    """What proves the lower bound 1 - t mean(1/u) on (15), in the coordinates of its problem.
+
+    C is given on E, and in blocks of N; elsewhere it is the clipped G + ZZ'.  Without C there is no l1 term: its part
+    on the diagonal is added to the ridge.  Instead of u a factor G may be given, with u = 1/sqrt(q) at V = GG', for
+    rows that are read in one pass.
+    """
+
+    u: Array  # (n,), weights of the rows, 0 for zero rows; (0,) if G is given
+    t: float
+    C: Factor | None = None  # (D, D), off the diagonal
+    free: IntegerArray | None = None  # E, increasing; all coordinates by default
+    labels: Labels | None = None  # (m,), blocks of N; by default E is a working set and all of N are alone
+    Z: Array | None = None  # (m, z)
+    G: Array | None = None  # (d, r), or (d + 1, r) with the offset last, in the user's coordinates
+
+
+class Bound(NamedTuple):
+    """Lower bound, and the multipliers that prove it; without them it is trivial."""
+
+    lower: float = 0.0
+    multipliers: Multipliers | None = None
+
+
+TRIVIAL = Bound()
+
+
+def best_of(*bounds: Bound) -> Bound:
+    """Return the largest lower bound."""
+    return max(bounds, key=lambda bound: bound.lower)
+
 
 # Elimination
 
@@ -238,36 +272,10 @@ def eliminated_matrix(
     radius = t * (right_error + sum_error(4) * r) + sum_error(problem.n_terms + 12) * gram_factor * mass
     radius += (2.0 * mass**0.5 + moved) * moved
     if C is not None:
+        C = project_dual(inner, C)
         P += t * symmetric(times(W.T, times(C, W)))
         radius += t * sum_error(2 * len(C) + 12) * float(np.sum(W**2) * np.linalg.norm(C))
     return P, round_up(radius, 8)
-
-
-def least_certified_t(
-    problem: BlockProblem, u: Array, M: Array, C: Array | None, t: float, min_eigenvalue: float
-) -> float:
-    """Return a t slightly above the given one with S >= 0 certified if E has all coordinates; infinity if none is.
-
-    M is the weighted Gram matrix, and `min_eigenvalue` is nearly that of the right side in whitened coordinates.
-    """
-    if not (t <= MAX_T and min_eigenvalue > 0.0 and are_finite(M)):
-        return np.inf
-    if len(M) == 0:
-        return 0.0
-    # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
-    t = max(t, UNIT_ROUNDOFF * problem.problem.X.largest_weight(u), 1e-300)
-    is_whitened, best = problem.problem.basis is not None, np.inf
-    C = None if C is None else problem.project_inner(C)
-    for whitened, factor in ((False, 4.0), (True, 2.0)):
-        if (is_whitened and not whitened) or (whitened and not is_whitened and len(u) < len(problem.problem.X)):
-            continue
-        usable = min_eigenvalue - problem.inner.whitening_error.right_error if whitened else 1.0
-        step = eliminated_matrix(problem, u, t, M, C, whitened=whitened)[1] * (1.0 + 1e-6) / max(usable, 1e-300)
-        tries = (float(t + factor**i * step) for i in range(MAX_TRIES if usable > 0.0 and np.isfinite(step) else 0))
-        best = min(best, next((s for s in tries if eliminate(problem, u, s, C, whitened=whitened, M=M)), np.inf))
-        if best <= t * (1.0 + 1e-9):  # given columns that are nearly collinear need a larger t than whitened ones
-            break
-    return best
 
 
 # The remainder
@@ -365,24 +373,25 @@ def clip_groups(
 def check_component(diagonal: Array, E: Factor, Z: Array, max_directions: int) -> tuple[Array, Array] | None:
     """Return None if Diag(diagonal) + E + ZZ' is certified positive definite, else its least eigenvalues and vectors.
 
-    Weak rows are factorised first, then all.  If the matrix is large, its least eigenvalue is estimated before that.
+    Weak rows of a large matrix are factorised first, then all; its least eigenvalue is estimated before that, unless
+    no directions are asked for.
     """
     size, sums = len(diagonal), row_sums(E)
-    found = None
+    found = np.array([-np.inf]), np.eye(size, 1)
     if not are_finite(diagonal, sums, Z):
-        return np.array([-np.inf]), np.eye(size, 1)
-    estimated_first = size > MAX_DENSE_SIZE and is_sparse(E)
-    if estimated_first:
+        return found
+    is_large = size > MAX_DENSE_SIZE and is_sparse(E)
+    if is_large and max_directions:
         found = least_eigenpairs(diagonal, E, Z, max_directions)
         if found[0][0] < 0.0:
             return found
     weak, all_rows = ~(diagonal > 2.0 * sums), np.ones(size, dtype=bool)
     if int(weak.sum()) > MAX_FACTORIZED_SIZE:
         weak = ~(diagonal > sums)
-    for mask in (weak, all_rows) if estimated_first else (all_rows,):
+    for mask in (weak, all_rows) if is_large else (all_rows,):
         if int(mask.sum()) <= MAX_FACTORIZED_SIZE and is_sum_positive(diagonal, E, Z, mask):
             return None
-    return least_eigenpairs(diagonal, E, Z, max_directions) if found is None else found
+    return found if is_large or not max_directions else least_eigenpairs(diagonal, E, Z, max_directions)
 
 
 def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Array, Array]:
@@ -392,7 +401,7 @@ def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Arra
     else:
         shift = float(np.mean(diagonal))  # the accuracy is relative, and eigenvalues may be near 0
         values, vectors = lanczos(
-            lambda x: (diagonal - shift) * x + E @ x + Z @ (Z.T @ x), len(diagonal), k, "SA", EIGENVALUE_ERROR
+            lambda x: (diagonal - shift) * x + E @ x + Z @ (Z.T @ x), len(diagonal), k, "SA", LANCZOS_RTOL
         )
         values += shift
     return values[:k], vectors[:, :k]
@@ -441,6 +450,27 @@ def cholesky_or_none(S: Array) -> Array | None:
 
 
 # Values of bounds
+
+
+class Sums(NamedTuple):
+    """Sums of one pass over the rows, for the weights u = 1/sqrt(q) at q >= 1e-12 tr(AUU')."""
+
+    U: Array  # (D, r), the factor in the coordinates of the problem
+    M: Array  # (D, D), X' Diag(u) X / n
+    largest: Array  # (1,), bound on the weights: all that is known of u
+    inverse_mean: float  # mean of 1/u, 0 for zero rows
+    mean_sqrt: float  # mean of sqrt(q)
+    mean_q: float
+
+
+def sums_of_rows(problem: DirectionProblem, G: Array) -> Sums:
+    """Return the sums of one pass over all rows that certify bounds at a factor of V in the user's coordinates."""
+    U = dense(problem.coordinates.transform_factor(G))
+    n, floors = len(problem.X), np.array([1e-12, 1e-2]) * max(float(np.sum(U * (problem.A @ U))), 1e-300)
+    grams, inverse_sums, sqrt_sum, square_sum = problem.X.weighted_sums(U, floors)
+    # The largest weight is that of the larger floor if no q is below it.
+    largest = floors[int(np.ptp(inverse_sums) == 0.0)] ** -0.5
+    return Sums(U, grams[0] / n, np.array([largest]), float(inverse_sums[0] / n), sqrt_sum / n, float(square_sum / n))
 
 
 def bound_at(t: float, inverse_mean: float, n_roundings: int = MEAN_ROUNDINGS) -> float:

@@ -9,23 +9,40 @@ the Frobenius norm of these bounds covers a block.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, join_labels, number_by_first
-from diffrac_cvx.certificates.proof import INSIDE, NO_PAIRS, Pairs, Remainder, eliminate
+from diffrac_cvx.certificates.proof import (
+    INSIDE,
+    MEAN_ROUNDINGS,
+    NO_PAIRS,
+    Bound,
+    Multipliers,
+    Pairs,
+    Remainder,
+    bound_at,
+    eliminate,
+    prove,
+    sums_of_rows,
+)
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import sum_error
+from diffrac_cvx.points.factors import dense
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
+from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.penalties.base import PairPenalty
+from diffrac_cvx.problem.direction_problem import DirectionProblem, without_l1
+from diffrac_cvx.problem.penalties.base import PairPenalty, groups_of
 from diffrac_cvx.problem.penalties.group import block_norms
 from diffrac_cvx.problem.result import Labels
 
@@ -33,6 +50,7 @@ Floats = npt.NDArray[np.floating[Any]]
 Array32 = npt.NDArray[np.float32]
 Product = Callable[[slice, slice], Array32]
 Distance = Callable[[Indexer, Indexer], Array]  # at most, of G_jk to its optimum, over c_j c_k
+MAX_PAIRS_PER_COORDINATE = 60  # violated pairs outside a working set: with more the bound fails anyway
 COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
 MAX_PRODUCTS = 5_000_000  # at a time
 SINGLE_PRECISION_SIZE = 200  # penalised coordinates from which on single precision is used first
@@ -43,7 +61,7 @@ SINGLE_RANGE = 1e20  # largest sum of squares, or its inverse: what underflows i
 class Verdict(NamedTuple):
     """Result of an attempt to prove a lower bound: the bound, or what violates it."""
 
-    lower: float | None = None  # the bound, if it is proved
+    bound: Bound | None = None  # the bound, if it is proved
     violated: IntegerArray = NO_PAIRS.j  # coordinates where S is not proved positive, by decreasing violation
     pairs: Pairs = NO_PAIRS  # in different blocks, that may violate their box
     directions: Array | None = None  # (D, v), in which S is negative
@@ -87,6 +105,12 @@ def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.
         size = sides(pairs.G, None if known is None else known[j] & known[k])
         parts.append(pairs.take(np.flatnonzero(~(size <= pairs.bound))))
     return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
+
+
+def screen_outside(remainder: Remainder) -> Pairs:
+    """Return the pairs outside a working set, each coordinate alone, that may violate their box."""
+    m = len(remainder.problem.c)
+    return screen_pairs(remainder, np.arange(m), max_pairs=MAX_PAIRS_PER_COORDINATE * m)
 
 
 def single_precision(remainder: Remainder) -> tuple[Product | None, float]:
@@ -142,6 +166,65 @@ def relative_grams(
         count_work(6.0 * (len(remainder.gram_weights) + len(remainder.K)) * G.size)
         np.fill_diagonal(G, 0.0)
         yield block, remaining, G, sides(G, None if known is None else np.outer(known[block], known[remaining]))
+
+
+# The statement
+
+
+def prove_bound(problem: DirectionProblem, given: Multipliers) -> float:
+    """Return the lower bound that multipliers prove; -infinity if they prove none.
+
+    Nothing is searched: this is the statement with which all searches end, and which the checker repeats.
+    """
+    t, n_roundings = given.t, MEAN_ROUNDINGS
+    problem = without_l1(problem) if given.C is None and problem.has_l1 else problem
+    if given.G is None:
+        M, u, inverse_mean = None, given.u, problem.mean_inverse(given.u)
+    else:
+        _, M, u, inverse_mean, *_ = sums_of_rows(problem, given.G)
+        n_roundings += problem.X.accumulation_length
+    everything = np.arange(len(problem.c))
+    split, is_working_set = (
+        block_problem(problem, everything if given.free is None else given.free),
+        given.labels is None,
+    )
+    C = scipy.sparse.csr_array((len(everything),) * 2) if given.C is None else scipy.sparse.csr_array(given.C)
+    inside = dense(C[split.free][:, split.free]) if problem.has_l1 else None
+    between = partial(split.off_diagonal.best_multiplier, t=t) if is_working_set and given.free is not None else None
+    remainder = eliminate(split, u, t, inside, between, M=M)
+    if remainder is None:
+        return -np.inf
+    remainder = remainder if given.Z is None else remainder.with_correction(given.Z)
+    pairs, blocks = None, []
+    if given.labels is None:
+        pairs = screen_outside(remainder) if problem.pair_penalty.splits_into_blocks else None
+    else:
+        pairs, outside = screen_pairs(remainder, given.labels), C[split.penalized][:, split.penalized]
+        for members in groups_of(given.labels):
+            penalty = problem.pair_penalty.restrict(split.penalized[members])
+            blocks.append((members, penalty.project_safe(symmetric(dense(outside[members][:, members])))))
+    proved = not prove(remainder, pairs, [block for block in blocks if len(block[0]) > 1], max_directions=0)
+    return bound_at(t, inverse_mean, n_roundings) if proved else -np.inf
+
+
+def prove_normalized(problem: DirectionProblem, given: Multipliers) -> float:
+    """Return the lower bound on (21), at least -1, that u, t and C prove; -infinity if they prove none."""
+    theta, everything = given.t / 2.0, np.arange(len(problem.c))
+    weights = problem.c * (1.0 - 8 * UNIT_ROUNDOFF) / max(theta, 1e-300) ** 0.5
+    scaled = replace(problem, pair_penalty=problem.pair_penalty.with_weights(weights))
+    C = dense(problem.pair_penalty.zero() if given.C is None else given.C)
+    if eliminate(block_problem(scaled, everything), given.u, given.t, C / theta) is None:
+        return -np.inf
+    inverse_mean = round_up(problem.mean_inverse(given.u), MEAN_ROUNDINGS)
+    return float(max(-round_up(inverse_mean / 2 + theta, 8), -1.0))
+
+
+def normalized_value(problem: DirectionProblem, U: Array) -> float:
+    """Return an upper bound on the objective of (21) at a factor with tr AV = 1; infinite if V is infeasible."""
+    l1, mean_sqrt = problem.convex_term(U) - 1.0, problem.mean_sqrt(U)
+    value_error = problem.pair_penalty.value_error_bound(U) if problem.has_l1 else 0.0
+    relative_error = sum_error(4 * len(problem.X) + 4 * len(U)) + 2.0 * problem.whitening_error.data_error
+    return float(l1 - mean_sqrt + round_up(relative_error * (1.0 + l1)) + 2.0 * value_error)
 
 
 # Components

@@ -5,14 +5,25 @@ A bad choice makes a bound loose, never false: `proof` certifies it or rejects i
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import scipy.optimize
 
-from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.proof import bound_at, least_certified_t, project_dual
+from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
+from diffrac_cvx.certificates.proof import (
+    TRIVIAL,
+    Bound,
+    Multipliers,
+    best_of,
+    bound_at,
+    eliminate,
+    eliminated_matrix,
+    project_dual,
+)
 from diffrac_cvx.machine.deadlines import EarlyExitError, check_deadline
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
     cholesky,
@@ -28,6 +39,8 @@ from diffrac_cvx.points.ranges import are_finite, is_out_of_range
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import diagonal_scale
 
+MAX_T = 1e100  # a larger t proves nothing
+MAX_TRIES = 12  # of larger t, after failed factorisations
 NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
 MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
 EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
@@ -44,13 +57,13 @@ def best_bound(
     problem: DirectionProblem,
     weights: Iterable[tuple[Array, float]],
     multipliers: Callable[[Array], Iterable[Array | None]],
-) -> float:
+) -> Bound:
     """Return the best lower bound at these weights u, with mean(1/u), and multipliers from M, at least 0.
 
     A search for multipliers stops if it leaves the range of double precision, as with nearly collinear columns.  At a
     deadline the best bound so far is returned.
     """
-    lower = 0.0
+    best = TRIVIAL
     with suppress(EarlyExitError):  # the caller stops at its next deadline check
         for u, inverse_mean in weights:
             M = problem.X.weighted_gram(u)
@@ -58,29 +71,84 @@ def best_bound(
             whitened = M if problem.basis is not None else problem.Z.weighted_gram(u)
             try:
                 for C in multipliers(M):
-                    lower = max(lower, bound_at(min_ratio(problem, u, M, C, whitened), inverse_mean))
+                    found = least_multipliers(problem, u, M, C, whitened)
+                    best = best_of(best, Bound(bound_at(found.t, inverse_mean), found))
             except (ArithmeticError, ValueError) as error:
                 if not is_out_of_range(error):
                     raise
-    return float(lower)
+    return best
 
 
-def min_ratio(problem: DirectionProblem, u: Array, M: Array, C: Array | None, whitened: Array | None = None) -> float:
-    """Return a certified t with M <= t (A + C + Diag(c)^2), with C shrunk until the right side is positive definite.
+def least_multipliers(
+    problem: DirectionProblem, u: Array, M: Array, C: Array | None, whitened: Array | None = None
+) -> Multipliers:
+    """Return multipliers with nearly the least t with M <= t (A + C + Diag(c)^2); with t infinite if none is certified.
 
     M is the weighted Gram matrix at weights u of the rows, 0 for zero rows; whitened, if given, that of whitened rows.
+    C is shrunk until the right side is positive definite.
     """
     if not M.size or not are_finite(M):
-        return np.inf if M.size else 0.0
-    blocked, M, W = block_problem(problem, np.arange(len(problem.c))), symmetric(M), problem.W
+        return Multipliers(u, np.inf if M.size else 0.0)
+    M, W = symmetric(M), problem.W
     if whitened is None:
         whitened = M if problem.basis is not None else times(W.T, times(M, W))
-    whitened = symmetric(whitened)
+    whitened, min_eigenvalue = symmetric(whitened), 1.0
     if C is None:
-        return least_certified_t(blocked, u, M, None, top_eigenvalue(whitened), 1.0)
-    C = project_dual(problem, C)
-    t, weight, min_eigenvalue = best_combination(whitened, symmetric(times(W.T, times(C, W))))
-    return least_certified_t(blocked, u, M, weight * C, t, min_eigenvalue)
+        t = top_eigenvalue(whitened)
+    else:
+        C = project_dual(problem, C)
+        t, weight, min_eigenvalue = best_combination(whitened, symmetric(times(W.T, times(C, W))))
+        C = project_dual(problem, weight * C)
+    return Multipliers(u, least_certified_t(problem, u, M, C, t, min_eigenvalue), C)
+
+
+def least_certified_t(
+    problem: DirectionProblem, u: Array, M: Array, C: Array | None, t: float, min_eigenvalue: float
+) -> float:
+    """Return a t slightly above the given one with S >= 0 certified if E has all coordinates; infinity if none is.
+
+    M is the weighted Gram matrix, and `min_eigenvalue` is nearly that of the right side in whitened coordinates.  The
+    first t tried exceeds the given one by twice the radius of S, so that other roundings of S do not decide.
+    """
+    if not (t <= MAX_T and min_eigenvalue > 0.0 and are_finite(M)):
+        return np.inf
+    if len(M) == 0:
+        return 0.0
+    # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
+    t = max(t, UNIT_ROUNDOFF * problem.X.largest_weight(u), 1e-300)
+    split, is_whitened, best = block_problem(problem, np.arange(len(M))), problem.basis is not None, np.inf
+    for whitened in (False, True):
+        if (is_whitened and not whitened) or (whitened and not is_whitened and len(u) < len(problem.X)):
+            continue
+        usable = min_eigenvalue - split.inner.whitening_error.right_error if whitened else 1.0
+        step = eliminated_matrix(split, u, t, M, C, whitened=whitened)[1] / max(usable, 1e-300)
+
+        if usable > 0.0 and np.isfinite(step):
+            shortfall = partial(elimination_shortfall, split, u, M, C, whitened, step)
+            best = min(best, first_certified(shortfall, t + 2.0 * step, MAX_TRIES))
+        if best <= t * (1.0 + 1e-9):  # given columns that are nearly collinear need a larger t than whitened ones
+            break
+    return best
+
+
+def elimination_shortfall(
+    split: BlockProblem, u: Array, M: Array, C: Array | None, whitened: bool, step: float, t: float, attempt: int
+) -> float | None:
+    """Return None if S is certified at t, otherwise a step to a larger t, four times as long after each attempt."""
+    return 3.0 * step * 4.0**attempt if eliminate(split, u, t, C, whitened=whitened, M=M) is None else None
+
+
+def first_certified(shortfall: Callable[[float, int], float | None], t: float, n_tries: int) -> float:
+    """Return the first t at which S is certified: ``shortfall(t, attempt)`` is None there, otherwise the next step.
+
+    Infinity if none of the tries succeeds.
+    """
+    for attempt in range(n_tries):
+        step = shortfall(t, attempt)
+        if step is None:
+            return t
+        t += step
+    return np.inf
 
 
 def candidate_multipliers(

@@ -10,27 +10,30 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, scatter_block
 from diffrac_cvx.certificates.proof import (
-    EIGENVALUE_ERROR,
+    LANCZOS_RTOL,
     MAX_DENSE_SIZE,
+    TRIVIAL,
+    Bound,
+    Multipliers,
     Remainder,
+    best_of,
     bound_at,
     eliminate,
     project_dual,
     prove,
 )
-from diffrac_cvx.certificates.screening import TooManyPairsError, Verdict, screen_pairs
-from diffrac_cvx.certificates.search import best_combination, improved_multipliers, min_ratio, row_weights
+from diffrac_cvx.certificates.screening import TooManyPairsError, Verdict, screen_outside
+from diffrac_cvx.certificates.search import best_bound, best_combination, improved_multipliers, row_weights
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.linear_algebra import eigh, lanczos, solve_lower, symmetric, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
-NEGLIGIBLE_ENTRY = 1e-4  # relative to the diagonal of V, below which an entry may be 0
+INACTIVE_ENTRY = 1e-4  # relative to the diagonal of V, below which an entry may be 0
 MAX_REFINED_SIZE = 500  # coordinates of the working set up to which it grows for a given point
 SUFFICIENT_GAP = 0.0125  # relative gap of a given point, at which its working set grows no more
-MAX_PAIRS_PER_COORDINATE = 60  # violated pairs: with more the bound fails anyway
 MAX_DIRECTIONS = 12  # of a correction, and returned if the bound fails
 MIN_DIRECTION_WEIGHT = 0.02  # of a coordinate in violated directions, relative to the largest; others do not enter
 MAX_SUM_DIRECTIONS = 40  # of the negative part of G that sums of points cause
@@ -56,7 +59,7 @@ def best_dual(
     return 1.0 - t * inverse_mean, u, weight * C
 
 
-def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> float:
+def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Sparse | None = None) -> Bound:
     """Return the best lower bound from a sparse factor by working sets; at least 0.
 
     The working set starts with the coordinates where the factor is not negligible or the multiplier not zero, and
@@ -64,26 +67,26 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     """
     rows = scipy.sparse.csr_array(point.U)
     diagonal_entries = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-    in_ws = (diagonal_entries > NEGLIGIBLE_ENTRY * diagonal_entries.max()) | (problem.c == 0.0)
+    in_ws = (diagonal_entries > INACTIVE_ENTRY * diagonal_entries.max()) | (problem.c == 0.0)
     if C is not None:
         in_ws |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
     ws = np.flatnonzero(problem.pair_penalty.complete_groups(in_ws))
     C_ws = None if C is None else dense(scipy.sparse.csr_array(C)[ws][:, ws])
-    lower, refine = max(bound_at_equal_weights(without_l1(problem)), 0.0), C is None
+    best, refine = bound_at_equal_weights(problem), C is None
     for _ in range(6):  # expansions
         ws_bound, u, C_dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refine)
         gap = max(SUFFICIENT_GAP / 2.0 * point.value, 1.25 * (point.value - ws_bound))
         verdict, split = Verdict(), block_problem(problem, ws)
-        for tried in (gap, (gap * max(point.value - lower, 0.0)) ** 0.5):  # also between the failed and the known gap
-            if tried < point.value - lower:
+        for tried in (gap, (gap * max(point.value - best.lower, 0.0)) ** 0.5):  # also between the failed and the known
+            if tried < point.value - best.lower:
                 found = check_kkt(split, u, C_dual, (1.0 - point.value + tried) / problem.mean_inverse(u))
-                lower = max(lower, found.lower or 0.0)
+                best = best_of(best, found.bound or TRIVIAL)
                 verdict = verdict if len(verdict.violated) else found
-        is_near = lower >= (1.0 - SUFFICIENT_GAP) * point.value
+        is_near = best.lower >= (1.0 - SUFFICIENT_GAP) * point.value
         if is_near or not 0 < len(verdict.violated) <= MAX_REFINED_SIZE - len(ws):
             break
         (ws, C_ws, _), refine = expand_working_set(problem, ws, u, C_dual, verdict.violated, verdict), True
-    return lower
+    return best
 
 
 def dual_on_working_set(
@@ -95,7 +98,7 @@ def dual_on_working_set(
     def candidates(M: Array) -> Iterator[Array]:
         C = project_dual(restricted, M - restricted.A if C_given is None else C_given)
         if C_given is None:
-            C = restricted.pair_penalty.subgradient(times(U, U.T), NEGLIGIBLE_ENTRY, C)
+            C = restricted.pair_penalty.subgradient(times(U, U.T), INACTIVE_ENTRY, C)
         return improved_multipliers(restricted, M, U, C, 60 if refine else 0)
 
     return best_dual(problem, restricted, point, candidates)
@@ -120,14 +123,15 @@ def expand_working_set(
     return both[order], C[np.ix_(order, order)], order
 
 
-def bound_at_equal_weights(problem: DirectionProblem) -> float:
-    """Return the lower bound of a problem without an l1 term at equal weights: above 0 with a ridge on all columns.
+def bound_at_equal_weights(problem: DirectionProblem) -> Bound:
+    """Return the lower bound without the l1 term at equal weights, at least 0: above 0 with a ridge on all columns.
 
     A row of R that sums m points has u = 1/m, so that M <= A.
     """
+    problem = without_l1(problem)
     counts = np.broadcast_to(problem.X.row_counts, len(problem.X))
-    u = np.where(problem.zero_rows, 0.0, 1.0 / counts)
-    return bound_at(min_ratio(problem, u, problem.X.weighted_gram(u), None), problem.mean_inverse(1.0 / counts))
+    weights = np.where(problem.zero_rows, 0.0, 1.0 / counts), problem.mean_inverse(1.0 / counts)
+    return best_bound(problem, [weights], lambda _: [None])
 
 
 def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdict:
@@ -149,12 +153,13 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
     nonpositive = np.flatnonzero(~(diagonal > 0.0)) if splits else np.zeros(0, dtype=np.intp)  # NaN too
     if len(nonpositive) > MAX_DIRECTIONS:
         return failed_check(remainder, nonpositive[np.argsort(diagonal[nonpositive], kind="stable")])
-    corrected = remainder.with_correction(correction_for_sums(remainder))
+    base, Z = remainder, correction_for_sums(remainder)
+    corrected = base.with_correction(Z)
     pairs, least, values, violated = None, -np.inf, np.zeros(0), np.zeros((m, 0))
     while True:
         if splits:
             try:
-                pairs = screen_pairs(corrected, np.arange(m), max_pairs=MAX_PAIRS_PER_COORDINATE * m)
+                pairs = screen_outside(corrected)
             except TooManyPairsError:
                 if len(values):
                     break
@@ -163,7 +168,14 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
             pairs = pairs.take(np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive)))
         found = prove(corrected, pairs, max_directions=MAX_DIRECTIONS)
         if not found:
-            return Verdict(bound_at(t, problem.mean_inverse(u)))
+            proof = Multipliers(
+                u,
+                t,
+                scatter_block(working_set.project_inner(C), working_set.free, len(problem.c)),
+                working_set.free,
+                Z=Z,
+            )
+            return Verdict(Bound(bound_at(t, problem.mean_inverse(u)), proof))
         previous, least = least, min(float(eigenvalues[0]) for _, eigenvalues, _ in found)
         if len(values) and not least > previous:
             break
@@ -176,7 +188,8 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
             break
         lift = LIFT * t * float(np.mean(working_set.a**2 + working_set.c**2))
         low = values < lift / 2.0
-        corrected = remainder.with_correction(violated[:, low] * np.sqrt(lift - values[low]))
+        Z = np.hstack([Z, violated[:, low] * np.sqrt(lift - values[low])])
+        corrected = base.with_correction(Z)
     least_first = np.argsort(values, kind="stable")[: max(int(np.sum(values < 0.0)), 1)]
     violated, lacking = violated[:, least_first], np.clip(-values[least_first], 1e-100, 1e100)
     weight = problem.pair_penalty.restrict(outside).group_sums(violated**2 @ lacking)
@@ -201,7 +214,7 @@ def correction_for_sums(remainder: Remainder) -> Array:
     else:
         rows, weights, K = remainder.problem.rows.array(), remainder.gram_weights, remainder.K
         product = lambda x: rows.T @ (weights * (rows @ x)) + K.T @ (K @ x)  # noqa: E731
-        values, vectors = lanczos(product, m, n_directions, "SA", EIGENVALUE_ERROR)
+        values, vectors = lanczos(product, m, n_directions, "SA", LANCZOS_RTOL)
     return np.asarray(vectors * np.sqrt(SUM_SHARE * np.maximum(-values, 0.0)))
 
 

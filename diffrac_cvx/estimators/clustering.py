@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -33,7 +32,7 @@ from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.penalties.base import PairPenalty
-from diffrac_cvx.problem.penalty import GroupWeights, weights_of
+from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
 from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction
@@ -321,19 +320,21 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self, given: Any, data: ScaledTable, weights: PointWeights | None, constraints: Constraints | None
     ) -> None:
         """Search for the optimal labels, with the penalty of the scaled features, and store the better labels."""
-        table = table_array(given)
-        X = (table - data.mean) * data.inverse_scale
-        penalty, report = self._penalty, self.callback
-        pair_penalty, timer = weights_of(penalty, X.shape[1]), Timer(None)
+        table, penalty, report = table_array(given), self._penalty, self.callback
+        pair_penalty, timer = weights_of(penalty, table.shape[1]), Timer(None)
+        X = table
+        if penalty.groups is None:  # in the user's units, to which the certificate refers
+            a, c = penalty.weights(table.shape[1])
+            penalty = Penalty(a / data.inverse_scale, c / data.inverse_scale, nonnegative=penalty.nonnegative)
+        else:
+            X = (table - data.mean) * data.inverse_scale
 
         def callback(bounds: Bracket, nodes: int, cuts: int) -> bool:  # noqa: ARG001
             return report is not None and bool(report(Progress(nodes, timer.elapsed, *bounds)))
 
         limits: dict[str, Any] = {"tol": self.tol, "time_limit": seconds_left(), "callback": callback}
-        limits |= {"sample_weight": weights, "certificate": pair_penalty.splits_into_blocks}
-        found = optimal_labels(X, self.nu, penalty, constraints=constraints, **limits)
-        certificate = None if found.certificate is None else found.certificate.in_units(data.inverse_scale, table)
-        self.optimal_ = replace(found, certificate=certificate)
+        limits |= {"sample_weight": weights, "constraints": constraints}
+        self.optimal_ = found = optimal_labels(X, self.nu, penalty, **limits)
         objective, self.lower_bound_ = self.lower_bound_ + self.label_gap_, max(found.lower, self.lower_bound_)
         self.label_gap_ = width_of(self.lower_bound_, min(objective, found.upper))
         self.rounded_labels_, self.rounded_objective_ = self.labels_, objective

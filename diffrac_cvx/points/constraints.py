@@ -102,6 +102,13 @@ class Chunklets(NamedTuple):
         labeled = np.flatnonzero(self.membership[mask] == self.labeled)
         return Chunklets(rank[membership], self.sign[mask], int(rank[membership[labeled[0]]]) if len(labeled) else -1)
 
+    def merged(self, signs: Array) -> "Chunklets":
+        """Return the chunklets with those whose sign is not 0 merged into one, without those that have no points."""
+        head = int(np.argmax(signs != 0.0))
+        membership = np.where(signs != 0.0, head, np.arange(len(signs)))[self.membership]
+        sign = self.sign * np.where(signs != 0.0, signs, 1.0)[self.membership]
+        return Chunklets(membership, sign, head).subset(membership >= 0)
+
     @identity_without_constraints
     def propagate(self, values: Array, known: Array, mask: npt.NDArray[np.bool_]) -> Array:
         """Return a copy of the values, (n, k), with known rows inserted and propagated, with signs, to chunklets."""
@@ -254,8 +261,10 @@ class Constraints:
         return Chunklets(membership, signs, int(labeled)).subset(np.arange(double) < n)
 
 
-def chunklets_of(constraints: Constraints | None, n: int) -> Chunklets:
-    """Return the chunklets that constraints, or none, define on n points."""
+def chunklets_of(constraints: Constraints | Chunklets | None, n: int) -> Chunklets:
+    """Return the chunklets that constraints, or none, define on n points; chunklets are returned unchanged."""
+    if isinstance(constraints, Chunklets):
+        return constraints
     return UNCONSTRAINED if constraints is None else constraints.chunklets_of(n)
 
 

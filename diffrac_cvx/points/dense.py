@@ -122,7 +122,9 @@ array_points = DensePoints
 
 
 def weighted_points(
-    centered: tuple[Array, Array], weights: PointWeights | None = None, constraints: Constraints | None = None
+    centered: tuple[Array, Array],
+    weights: PointWeights | None = None,
+    constraints: Constraints | Chunklets | None = None,
 ) -> ColumnPoints:
     """Return the points of positive weight of centred data, with their normalised weights and chunklets."""
     data, mean = centered

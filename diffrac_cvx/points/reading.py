@@ -26,7 +26,7 @@ from diffrac_cvx.points.checks import (
     warn_constant,
     weights_for,
 )
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.dense import DensePoints, weighted_points
 from diffrac_cvx.points.linear_algebra import EPS, row_blocks, whitener
 from diffrac_cvx.points.points import Points
@@ -63,7 +63,7 @@ def read_points(
     X: Any,
     sample_weight: npt.ArrayLike | PointWeights | None = None,
     *,
-    constraints: Constraints | None = None,
+    constraints: Constraints | Chunklets | None = None,
     are_many: Callable[[int, int], bool] | None = None,
     by_columns: bool = False,
     warn: bool = False,

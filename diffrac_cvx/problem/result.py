@@ -65,14 +65,17 @@ class Bracket(NamedTuple("Bounds", [("lower", float), ("upper", float)])):
         The bounds, lower <= optimum <= upper.
     n_excluded : int
         Number of excluded columns, see `Result`: the lower bound is that of X without them.  Not a pair entry.
+    multipliers : Multipliers or LabelMultipliers, or None
+        What proves the lower bound, in internal coordinates; None for a trivial one.  Not a pair entry.
     """
 
     n_excluded: int
+    multipliers: Any
 
-    def __new__(cls, lower: float, upper: float, n_excluded: int = 0) -> Self:
+    def __new__(cls, lower: float, upper: float, n_excluded: int = 0, multipliers: Any = None) -> Self:
         """Create the pair."""
         made = super().__new__(cls, lower, upper)
-        made.n_excluded = n_excluded
+        made.n_excluded, made.multipliers = n_excluded, multipliers
         return made
 
     @property
@@ -163,9 +166,6 @@ class Result:
     C : (d, d) array, or (d + 1, d + 1), or None
         Last multiplier of the l1 term off the diagonal, for warm starts; from the fast solvers if c > 0.  Sparse, with
         the entries inside the components, if V was found by block decomposition.
-    u : (n,) array or None
-        Last row weights with which C certifies the lower bound, for `certify_v`; from the fast solvers if they differ
-        from 1/sqrt(x_i'Vx_i).  1 for points of weight 0.
     G : (d, r) array or sparse array, or (d + 1, r) with the offset last, or None
         Factor of the direction matrix, V = GG'; None for relaxations in Y alone.
     components : Components or None
@@ -174,6 +174,8 @@ class Result:
         Number of excluded columns of X: those without a penalty that are constant, or collinear with the others, up to
         rounding (about 1e-13).  The bounds are those of X without these columns, whose rows of V are zero.  Exactly
         constant columns have no effect and are not counted.
+    certificate : Certificate or None
+        What proves the bounds; `check_certificate` states them again from the table.
     invalid_bound : Bracket or None
         The lower bound and, as ``upper``, an objective below it: the value, or the objective of labels rounded from F
         with a direction fitted in the user's units.  That bound is invalid: ``lower`` is the trivial one, and
@@ -190,10 +192,10 @@ class Result:
     solver: str
     history: tuple[Progress, ...] = field(default=(), repr=False)
     C: Factor | None = field(default=None, repr=False)
-    u: Array | None = field(default=None, repr=False)
     G: Factor | None = field(default=None, repr=False)
     components: Components | None = field(default=None, repr=False)
     n_excluded: int = 0
+    certificate: Any = field(default=None, repr=False)
     invalid_bound: Bracket | None = None
 
     @cached_property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.certificates.checker import state, to_proof
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normalized, certify
 from diffrac_cvx.errors import ParameterError
@@ -107,7 +108,8 @@ def v_space(
 
     problem = cp.Problem(cp.Minimize(objective), [terms.roots, *terms.l1_constraints])
     size = direction_size(coordinates)._replace(points=len(X_all))
-    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, {"nu": terms.nu}, shortcut=shortcut)
+    pose = lambda: state("directions", value_of(terms.nu), penalty, points, weights, constraints)  # noqa: E731
+    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, pose, {"nu": terms.nu}, shortcut=shortcut)
 
 
 def v_space_normalized(
@@ -149,22 +151,25 @@ def v_space_normalized(
         U = dense(problem.pair_penalty.make_feasible(U)) if problem.has_l1 else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, solver_dual(problem, coordinates, terms.l1_constraints))
-        bounds = Bracket(*bounds, problem.coordinates.n_excluded)
         F, G = np.asarray(problem.X.labels_factor(U)), problem.coordinates.inverse_transform(U)
-        return Solution(F=F, value=bounds.upper, bracket=bounds, G=G)
+        proofs = to_proof(bounds.multipliers, problem)
+        return Solution(F=F, value=bounds.upper, bracket=bounds, G=G, proofs=proofs)
 
     def shortcut() -> Solution | None:
         answer = read_offset_only(points, value_of(terms.nu))
         if answer is None or answer.G is None:
             return None
         size = (1.0 - value_of(terms.nu)) ** 0.5
-        return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(-size, -size))
+        lower = max(-size * (1.0 + 2.0**-50), -1.0)
+        return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(lower, -size))
 
     constraining = [terms.roots, *terms.l1_constraints, terms.quadratic == 1]
     problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), constraining)
     size, parameters = direction_size(coordinates), {"nu": terms.nu}
     trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
-    return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)
+    ends = {"lower": -1.0, "upper": trivial.upper}
+    pose = lambda: state("normalized", value_of(terms.nu), penalty, points, **ends)  # noqa: E731
+    return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, pose, parameters, trivial, shortcut)
 
 
 def lifted(
@@ -223,7 +228,8 @@ def lifted(
 
     problem = cp.Problem(cp.Minimize(objective), [unit, *l1_constraints])
     size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
-    return Relaxation("lifted", "Eq. (11)", problem, read, size, {"nu": weight}, shortcut=shortcut)
+    pose = lambda: state("directions", value_of(weight), penalty, points)  # noqa: E731
+    return Relaxation("lifted", "Eq. (11)", problem, read, size, pose, {"nu": weight}, shortcut=shortcut)
 
 
 class Coordinates(NamedTuple):
@@ -326,9 +332,9 @@ def read_directions(rounding_bound: RoundingBound, problem: DirectionProblem, V:
     """Return the certified solution of (15) for a V in the user's coordinates, optimally scaled."""
     point = problem.rescale(problem.coordinates.transform_matrix(V))
     G, upper = rounding_bound.or_trivial(problem.coordinates.inverse_transform(point.U))
-    lower = certify(problem, point, dual).lower
-    bounds = Bracket(lower, upper, problem.coordinates.n_excluded)
-    return Solution(np.asarray(problem.X.labels_factor(point.U)), upper, bounds, G, rounding_bound)
+    found = certify(problem, point, dual)
+    bounds, proofs = Bracket(found.lower, upper, problem.coordinates.n_excluded), to_proof(found.multipliers, problem)
+    return Solution(np.asarray(problem.X.labels_factor(point.U)), upper, bounds, G, rounding_bound, proofs)
 
 
 def user_matrix(terms: Terms, L: Array) -> Array:

@@ -8,21 +8,23 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from diffrac_cvx.certificates.checker import state, to_proof
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.label_space import (
     NEAR_BALANCE,
     Projection,
     bracket_alpha,
     bracket_nu,
+    correlation_value,
     projection_of,
     with_imbalance,
 )
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array, as_data, centered_data, in_unit_interval, positive_int
+from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval, positive_int
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.linear_algebra import column_basis, psd_factor, unit_rows
+from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
@@ -73,16 +75,18 @@ def penalized_nu(
 
     def read() -> Solution:
         F = H.points.chunklets.expand(unit_rows(psd_factor(matrix_of(Y), rtol=1e-14)))
-        bounds = Bracket(*bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit)), H.points.n_excluded)
+        bounds = bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit))
         rounding_bound = RoundingBound(H.points, value_of(weight), penalty)
-        return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound)
+        proofs = to_proof(bounds.multipliers)
+        return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound, proofs=proofs)
 
     def shortcut() -> Solution | None:
         return all_ones(n) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
 
     size = size._replace(side=N, nonzeros=N * N)
     problem = cp.Problem(cp.Minimize(objective), [unit])
-    return Relaxation("penalized_nu", "Eq. (8)", problem, read, size, {"nu": weight}, shortcut=shortcut)
+    pose = lambda: state("directions", value_of(weight), penalty, H.points)  # noqa: E731
+    return Relaxation("penalized_nu", "Eq. (8)", problem, read, size, pose, {"nu": weight}, shortcut=shortcut)
 
 
 def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
@@ -128,8 +132,9 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
             return all_ones(n)
         return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEAR_BALANCE else None
 
+    pose = lambda: state("imbalance", 1.0, NO_PENALTY, H.points, alpha=value_of(weight))  # noqa: E731
     problem = cp.Problem(cp.Minimize(label_residual(Y, H)), [unit, cp.sum(Y) / n**2 == weight])
-    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, {"alpha": weight}, shortcut=shortcut)
+    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, pose, {"alpha": weight}, shortcut=shortcut)
 
 
 def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
@@ -150,14 +155,15 @@ def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
         return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), alpha, diagonal_multiplier(unit))
 
     size = label_size(n, "constrained_alpha")._replace(side=n - 1, nonzeros=n * n * n // 2)
-    return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(residual), [unit]), read, size)
+    pose = lambda: state("imbalance", 1.0, NO_PENALTY, H.points, alpha=alpha)  # noqa: E731
+    return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(residual), [unit]), read, size, pose)
 
 
 def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -> Solution:
     """Return the certified solution of (7) at the feasible point nearest to a factor."""
     F = with_imbalance(F, alpha)
-    bounds = Bracket(*bracket_alpha(H, F, alpha, mu), H.points.n_excluded)
-    return Solution(F=F, value=bounds.upper, bracket=bounds)
+    bounds = bracket_alpha(H, F, alpha, mu)
+    return Solution(F=F, value=bounds.upper, bracket=bounds, proofs=to_proof(bounds.multipliers))
 
 
 def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
@@ -203,10 +209,12 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     objective = label_residual(Y, H) + weight * cp.sum(Y) / n**2
 
     def solution_of(S: Array, nu: float) -> Solution:
-        lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(H, S, nu))
+        bounds = bracket_nu(H, S, nu)
+        lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bounds)
         F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
         upper = min(upper, 1.0)  # the value of a single class
-        return Solution(F=F, value=upper, bracket=Bracket(lower, upper, H.points.n_excluded))
+        proofs = to_proof(bounds.multipliers)
+        return Solution(F=F, value=upper, bracket=Bracket(lower, upper, H.points.n_excluded), proofs=proofs)
 
     def read() -> Solution:
         return solution_of(unit_rows(psd_factor(matrix_of(Y) - 1.0 / k, rtol=1e-14)), value_of(weight))
@@ -216,7 +224,8 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
 
     problem = cp.Problem(cp.Minimize(objective), [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0])
     size = size._replace(nonzeros=2 * n * n)
-    return Relaxation("multiclass", "section 4", problem, read, size, {"nu": weight}, shortcut=shortcut)
+    pose = lambda: state("classes", value_of(weight), NO_PENALTY, H.points, n_clusters=k)  # noqa: E731
+    return Relaxation("multiclass", "section 4", problem, read, size, pose, {"nu": weight}, shortcut=shortcut)
 
 
 def correlation(X: npt.ArrayLike) -> Relaxation:
@@ -245,23 +254,22 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     """
     import cvxpy as cp
 
-    data = as_data(X)
-    n = len(data)
+    H = projection_of(weighted_points(centered_data(X)))
+    Q, n = H.Q, len(H.Q)
     size = label_size(n, "correlation")
-    Q = column_basis(data)
     M = cp.Variable((n, n), PSD=True, name="M")
 
     def read() -> Solution:
         F = unit_rows(psd_factor(matrix_of(M), rtol=1e-14))  # of Y = M / (1 + 1'M1/n^2), a feasible point
-        centered_fraction = 1.0 - float(np.sum(F.mean(axis=0) ** 2))
-        value = -float(np.sum((Q.T @ F) ** 2)) / centered_fraction if centered_fraction > 0 else 0.0
         lower = -float(n) if Q.shape[1] else 0.0
-        value = max(value, lower)
-        return Solution(F=F, value=value, bracket=Bracket(lower, value))
+        value = max(correlation_value(H, F), lower)
+        return Solution(F=F, value=value, bracket=Bracket(lower, value, H.points.n_excluded))
 
     problem = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(Q @ Q.T, M))), [cp.diag(M) == 1 + cp.sum(M) / n**2])
     size = size._replace(instead=CORRELATION_ALTERNATIVE)
-    return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, trivial=Bracket(-float(n), 0.0))
+    pose = lambda: state("correlation", 1.0, NO_PENALTY, H.points, lower=-float(n), upper=0.0)  # noqa: E731
+    trivial = Bracket(-float(n), 0.0, H.points.n_excluded)
+    return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, pose, trivial=trivial)
 
 
 def label_residual(Y: cp.Expression, H: Projection) -> cp.Expression:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
+from diffrac_cvx.certificates.certificate import Certificate, Proof
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative
@@ -33,6 +34,8 @@ class Solution(NamedTuple):
         Certified bounds on the optimum, with the number of excluded columns.
     rounding_bound : RoundingBound or None
         Label problem that the lower bound also bounds, to check the bound against rounded labels.
+    proofs : tuple of Proof
+        What proves the lower bound; none for a trivial one.
     """
 
     F: Array
@@ -40,6 +43,7 @@ class Solution(NamedTuple):
     bracket: Bracket
     G: Factor | None = None
     rounding_bound: RoundingBound | None = None
+    proofs: tuple[Proof, ...] = ()
 
 
 class Size(NamedTuple):
@@ -71,6 +75,8 @@ class Relaxation:
         Bounds on the value that hold for all data.
     shortcut : callable
         Function that returns a closed-form `Solution`, a better-posed `Relaxation` of the same problem, or None.
+    pose : callable
+        Function that returns a `Certificate` of the problem without bounds.
     """
 
     name: str
@@ -78,6 +84,7 @@ class Relaxation:
     problem: cp.Problem
     read: Callable[[], Solution]
     size: Size
+    pose: Callable[[], Certificate]
     parameters: Mapping[str, cp.Parameter] = field(default_factory=dict)
     trivial: Bracket = UNIT_INTERVAL
     shortcut: Callable[[], Solution | Relaxation | None] = lambda: None

@@ -14,8 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import UNPENALIZED, labels_by_zeros, number_by_first
+from diffrac_cvx.certificates.certificate import Certificate
+from diffrac_cvx.certificates.checker import state, to_proof
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
+from diffrac_cvx.certificates.proof import TRIVIAL, Bound, best_of
 from diffrac_cvx.certificates.screening import screen_components
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer, time_limited
@@ -61,15 +64,15 @@ class Iterate(NamedTuple):
         Multipliers of the solver, if it has any; they tighten the bounds.
     point : PrimalPoint, optional
         ``problem.rescale(U)``, if the solver has computed it.
-    bounds : Bracket, optional
-        Certified bounds, if the solver has computed them; otherwise ``certify(problem, point, dual)``.
+    bound : Bound, optional
+        Lower bound with its proof, if the solver has one; otherwise ``certify(problem, point, dual)``.
     """
 
     U: Factor
     n_iter: int
     dual: DualPoint = NO_DUAL
     point: PrimalPoint | None = None
-    bounds: Bracket | None = None
+    bound: Bound | None = None
 
 
 Steps = Generator[Iterate | float, Iterate | None, None]  # iterates, and pauses: see `Strategy`
@@ -195,7 +198,10 @@ def solve_by_iterates(
         G = np.zeros((d + int(nu < 1.0), 1)) if G is None else G
         F, seconds = np.ones((n, 1)), stopping.timer.elapsed
         ends: dict[str, Any] = {"value": upper, "lower": lower, "upper": upper}
-        return Result(**ends, factor=F, G=G, status=status, n_iter=0, seconds=seconds, solver=solver)
+        certificate = Certificate("directions", lower, upper, nu, penalty, (n, d), G=G)
+        return Result(
+            **ends, factor=F, G=G, status=status, n_iter=0, seconds=seconds, solver=solver, certificate=certificate
+        )
 
     # 1. Read the table, and return the closed form if only the offset remains.
     nu = in_unit_interval(nu, "nu")
@@ -232,7 +238,7 @@ def solve_by_iterates(
             points = chain([Iterate(warm_start.U, 0, DualPoint(C=warm_start.C), warm_start.point)], points)
         best = warm_start.point or PrimalPoint(np.zeros((len(problem.c), 1)), 1.0, np.zeros(0))
         dual: DualPoint | None = None
-        lower, history, status = 0.0, list[Progress](), None
+        bound, history, status = TRIVIAL, list[Progress](), None
         stopping.count_rows = lambda: problem.X.rows_read
         try:
             for iterate in points:
@@ -240,12 +246,11 @@ def solve_by_iterates(
                 point = problem.rescale(iterate.U) if iterate.point is None else iterate.point
                 if point.value < best.value or (dual is None and point.value == best.value):
                     best, dual = point, iterate.dual
-                if iterate.bounds is None:
+                if iterate.bound is None:
                     stopping.check_deadline()
                 # The bounds of all iterates hold.
-                bounds = iterate.bounds or certify(problem, point, iterate.dual)
-                lower = max(lower, bounds.lower)
-                now = Progress(iterate.n_iter, stopping.timer.elapsed, min(lower, best.value), best.value)
+                bound = best_of(bound, iterate.bound or certify(problem, point, iterate.dual))
+                now = Progress(iterate.n_iter, stopping.timer.elapsed, min(bound.lower, best.value), best.value)
                 now.rows, now.n_excluded = problem.X.rows_read, problem.coordinates.n_excluded
                 history.append(now)
                 status = stopping.stop_reason(history[-1])
@@ -254,7 +259,7 @@ def solve_by_iterates(
         except EarlyExitError as leave:
             status = leave.status
         except DataError as error:
-            raise with_bracket(error, min(lower, best.value), best.value) from error
+            raise with_bracket(error, min(bound.lower, best.value), best.value) from error
         except (ArithmeticError, ValueError) as error:
             if not is_out_of_range(error):
                 raise
@@ -271,12 +276,12 @@ def solve_by_iterates(
             rounding_bound = RoundingBound(exclude_columns(data, problem.coordinates.excluded), nu, penalty)
             G, value = rounding_bound.or_trivial(problem.coordinates.inverse_transform(best.U))
         except DataError as error:
-            raise with_bracket(error, lower, best.value) from error
+            raise with_bracket(error, bound.lower, best.value) from error
         if status is None or status is Status.OPTIMAL:
-            status = Status.OPTIMAL if stopping.is_met(lower, value) else Status.STALLED
+            status = Status.OPTIMAL if stopping.is_met(bound.lower, value) else Status.STALLED
         found = Result(
             value=value,
-            lower=lower,
+            lower=bound.lower,
             upper=value,
             factor=problem.X.labels_factor(best.U),
             status=status,
@@ -285,13 +290,16 @@ def solve_by_iterates(
             solver=solver,
             history=tuple(history),
             C=None if C is None else problem.coordinates.inverse_transform_multiplier(C),
-            u=None if dual is None or dual.u is None else problem.X.values_of_points(dual.u),
             G=G,
-            components=components_of(problem, best, best.value - lower),
+            components=components_of(problem, best, best.value - bound.lower),
             n_excluded=problem.coordinates.n_excluded,
         )
         objective = rounding_bound.upper_bound(None if callable(found.factor) else found.F, G)
-        found = replace(found.checked_against(objective), seconds=stopping.timer.elapsed)
+        found = found.checked_against(objective)
+        proofs = to_proof(bound.multipliers if found.invalid_bound is None else None, problem)
+        fields = {"lower": found.lower, "upper": value, "proofs": proofs, "G": G}
+        certificate = state("directions", nu, penalty, rounding_bound.X, sample.weights, constraints, **fields)
+        found = replace(found, certificate=certificate, seconds=stopping.timer.elapsed)
         return with_all_points(found, problem, sample.X_all, sample.weights, constraints)
 
 
@@ -302,15 +310,13 @@ def with_all_points(
     weights: PointWeights | None,
     constraints: Constraints | None = None,
 ) -> Result:
-    """Return the result with a row of F, and u = 1, also for the points of weight 0."""
+    """Return the result with a row of F also for the points of weight 0."""
     if weights is None or not weights.has_zeros:
         return found
-    u = np.ones(len(points))
-    u[weights.mask] = 1.0 if found.u is None else found.u
     F = problem.labels_factor_of_all(
         problem.coordinates.transform_result(found), points.array(), weights.mask, constraints
     )
-    return replace(found, factor=F, u=None if found.u is None else u)
+    return replace(found, factor=F)
 
 
 def with_bracket(error: DataError, lower: float, upper: float) -> DataError:
@@ -408,8 +414,8 @@ class Runner:
         if isinstance(found, float):
             return None
         self.last, self.n_iter = found, found.n_iter
-        if found.bounds is not None:
-            ends = max(self.bounds.lower, found.bounds.lower), min(self.bounds.upper, found.bounds.upper)
+        if found.bound is not None and found.point is not None:
+            ends = max(self.bounds.lower, found.bound.lower), min(self.bounds.upper, found.point.value)
             self.bounds = Bracket(*ends)
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def solve(
     name = ("CLARABEL" if is_small else "SCS") if solver is None else find_solver(solver)
     answer = relaxation.shortcut()
     if isinstance(answer, Solution):
-        return make_result(answer, Status.CLOSED_FORM, 0, timer.elapsed, "closed form", 0.0)
+        return make_result(answer, Status.CLOSED_FORM, 0, timer.elapsed, "closed form", relaxation)
     relaxation = relaxation if answer is None else answer
     if name not in COMMON_OPTIONS and not (max_iter is None and time_limit is None):
         raise ParameterError(f"max_iter and time_limit are not supported with {name}; pass its own options by name")
@@ -109,7 +110,7 @@ def solve(
     else:
         solution = Solution(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
         status = Status.USER_LIMIT if limited else Status.FAILED
-    return make_result(solution, status, n_iter, timer.elapsed, name, trivial.lower)
+    return make_result(solution, status, n_iter, timer.elapsed, name, relaxation)
 
 
 def installed_solvers() -> tuple[str, ...]:
@@ -205,7 +206,9 @@ def all_variables(problem: cp.Problem) -> list[cp.Variable]:
     return [*problem.variables(), *multipliers]
 
 
-def make_result(solution: Solution, status: Status, n_iter: int, seconds: float, solver: str, trivial: float) -> Result:
+def make_result(
+    solution: Solution, status: Status, n_iter: int, seconds: float, solver: str, relaxation: Relaxation
+) -> Result:
     """Return a solution as a `Result`; the trivial lower bound replaces one that a point or labels contradict."""
     result = Result(
         value=solution.value,
@@ -221,4 +224,8 @@ def make_result(solution: Solution, status: Status, n_iter: int, seconds: float,
     )
     rounding = solution.rounding_bound
     objective = np.inf if rounding is None else rounding.upper_bound(solution.F, solution.G)
-    return result.checked_against(objective, trivial)
+    result = result.checked_against(objective, relaxation.trivial.lower)
+    point = {"G": solution.G} if solution.G is not None else {"F": solution.F}
+    proofs = solution.proofs if result.invalid_bound is None else ()
+    certificate = replace(relaxation.pose(), lower=result.lower, upper=result.upper, proofs=proofs, **point)
+    return replace(result, certificate=certificate)

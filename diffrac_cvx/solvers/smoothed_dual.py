@@ -318,7 +318,10 @@ def accelerated_iterates(
     """
     dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     u, scale = first_point(problem, dual, U0)
-    gap = tol if U0 is None else certify(problem, problem.rescale(U0)).gap
+    gap = tol
+    if U0 is not None:
+        start = problem.rescale(U0)
+        gap = start.value - certify(problem, start).lower
     eps = float(np.clip(gap, 1e-3 if U0 is None else 1e-5, 1e-2))
     C, U = dual.pair_penalty.zero() if C0 is None else C0, dual.W
     factor, done, ends = 0.1 / eps, 0, list[tuple[float, Array, Array, Array]]()

@@ -9,14 +9,14 @@ It is solved by an augmented Lagrangian in F, minimised by L-BFGS (Burer and Mon
 """
 
 from collections.abc import Callable
-from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.cut_certificate import Cliques, LabelProblem
+from diffrac_cvx.certificates.labels import LabelProblem, Rows, clique_rows, join_rows
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
@@ -35,6 +35,22 @@ CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
 STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fallen to this part
 
 
+class Cliques(NamedTuple):
+    """Clique inequalities on q chunklets each: -sum_{i<j} s_i s_j z_i z_j <= (q - 1)/2, and their multipliers."""
+
+    points: Indices  # (k, q), chunklets, increasing
+    signs: npt.NDArray[np.int8]  # (k, q), -1 or +1
+    multipliers: Array  # (k,), >= 0
+
+    def subset(self, mask: npt.NDArray[np.bool_]) -> "Cliques":
+        """Return the inequalities of a mask."""
+        return Cliques(self.points[mask], self.signs[mask], self.multipliers[mask])
+
+    def rows(self, scale: float = 1.0) -> Rows:
+        """Return the inequalities as rows, with multiples of the multipliers."""
+        return clique_rows(self.points, self.signs, self.multipliers * scale)
+
+
 class CutRelaxation:
     """State of the cutting-plane method: factor F of Y, inequalities with multipliers, and the best certified bound."""
 
@@ -49,21 +65,17 @@ class CutRelaxation:
         self.U = self.best_directions(self.F)
         self.cliques = [Cliques(np.zeros((0, q), np.int64), np.zeros((0, q), np.int8), np.zeros(0)) for q in SIZES]
         self.stiffness, self.lower, self.n_rounds = 1.0, -np.inf, 0
-        self.dual: tuple[Array, tuple[Cliques, ...], Array | None] | None = None  # mu, g and C, which prove `lower`
+        self.dual: tuple[Array, Rows, Array | None] | None = None  # mu, rows and C, which prove `lower`
         self.index()
 
     # Inequalities
 
     def index(self) -> None:
         """Collect all inequalities in one sparse matrix, a row each, on the entries of Y."""
-        m = len(self.rows)
-        entries = [each.entries(m) for each in self.cliques]
-        ends = np.cumsum(np.concatenate([np.full(*places.shape) for places, _ in entries]))
-        places = np.concatenate([places.ravel() for places, _ in entries])
-        coefficients = np.concatenate([coefficients.ravel() for _, coefficients in entries])
-        self.matrix = scipy.sparse.csr_array((coefficients, places, np.append(0, ends)), shape=(len(ends), m * m))
-        self.multipliers = np.concatenate([each.multipliers for each in self.cliques])
-        self.right = np.concatenate([np.full(len(each.points), each.right) for each in self.cliques])
+        m, rows = len(self.rows), join_rows(*(each.rows() for each in self.cliques))
+        entries = rows.coefficients, rows.first * m + rows.second, np.append(0, rows.ends)
+        self.matrix = scipy.sparse.csr_array(entries, shape=(len(rows.ends), m * m))
+        self.multipliers, self.right = rows.multipliers, rows.right
 
     @property
     def n_cuts(self) -> int:
@@ -196,12 +208,12 @@ class CutRelaxation:
         values, vectors = scipy.linalg.eigh(S, subset_by_index=[0, last], check_finite=False)
         computed = 1.0 - float(np.sum(mu)) - float(self.right @ self.multipliers) / m + m * min(float(values[0]), 0.0)
         if computed > self.lower:
-            active = tuple(each.subset(each.multipliers > 0.0) for each in self.cliques)
-            active = tuple(each._replace(multipliers=each.multipliers / m) for each in active if len(each.points))
+            active = join_rows(*(each.subset(each.multipliers > 0.0).rows(1.0 / m) for each in self.cliques))
             C, columns = None, self.problem.columns
             if self.problem.c.any():  # in the user's units, with zeros for excluded columns
                 C = np.zeros((len(columns), len(columns)))
-                C[np.ix_(columns, columns)] = self.C * (1.0 - 1e-14) / np.outer(self.problem.scale, self.problem.scale)
+                C[np.ix_(columns, columns)] = self.C / np.outer(self.problem.scale, self.problem.scale)
+                C = np.clip(C, -self.problem.box, self.problem.box)
             for rounding in (1e-14, 1e-12, 1e-10):
                 dual = (mu + max(-float(values[0]), 0.0) + rounding, active, C)
                 proved = self.problem.lower_bound(*dual)
@@ -266,25 +278,6 @@ class CutRelaxation:
             if slow == 1 and n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:
                 self.stiffness = min(1.6 * self.stiffness, 200.0)
             last_violation = violation
-
-    def merged(self, i: int, j: int, sign: float) -> "CutRelaxation":
-        """Return the relaxation with z_i = sign z_j, started from this one: one chunklet instead of two."""
-        node, problem, m = copy(self), copy(self.problem), len(self.rows)
-        others, place = np.arange(m) != i, np.arange(m) - (np.arange(m) > i)
-        place[i] = place[j]
-        problem.B, problem.w = problem.B.copy(), problem.w.copy()
-        problem.B[j], problem.w[j] = problem.B[j] + sign * problem.B[i], problem.w[j] + sign * problem.w[i]
-        problem.B, problem.w = problem.B[others], problem.w[others]
-        node.problem, node.F, node.lower, node.dual = problem, self.F[others], -np.inf, None
-        node.cliques = []
-        for each in self.cliques:
-            here = each.points == i
-            signs = np.where(here, sign * each.signs, each.signs).astype(np.int8)
-            kept = ~(here.any(axis=1) & (each.points == j).any(axis=1))
-            node.cliques.append(Cliques(place[each.points], signs, each.multipliers).subset(kept))
-        node.rng, node.rows = np.random.default_rng(0), node.whitened_rows()
-        node.index()
-        return node
 
 
 def inverse_root(A: Array) -> Array:

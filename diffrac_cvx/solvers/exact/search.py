@@ -2,22 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.certificates.certificate import Certificate, Proof
+from diffrac_cvx.certificates.checker import entries_of, state
 from diffrac_cvx.certificates.consistency import require_consistent
-from diffrac_cvx.certificates.cut_certificate import CutCertificate, LabelProblem
+from diffrac_cvx.certificates.labels import LabelProblem
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
-from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, time_limited
-from diffrac_cvx.machine.memory import available_memory, require_memory
+from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import raw_table, read_points
@@ -46,7 +45,7 @@ class OptimalLabels:
         Certified bounds, rounding errors included: no labels that satisfy the constraints have an objective of Eq. (9)
         below ``lower``, and that of ``labels`` is at most ``upper``.
     status : Status
-        Termination status of the search, or of the search for persistent points if that was cut short.
+        Termination status of the search.
     n_nodes, n_cuts : int
         Number of relaxations solved by branch and bound, and of clique inequalities at the end of the cutting planes.
     root_bound : float
@@ -56,14 +55,10 @@ class OptimalLabels:
         constraints): the smaller, the easier.  See the notes of `optimal_labels`.
     history : list of (seconds, lower, upper)
         Bounds over time; the upper bounds are not corrected for rounding.
-    certificate : CutCertificate or None
-        Certificate of the bounds, which `check_certificate` verifies, if the cutting planes proved the lower bound.
+    certificate : Certificate or None
+        What proves the bounds, for `check_certificate`: multipliers of inequalities, or those of each branch.
     seconds : float
         Wall-clock time in seconds.
-    persistent : (n,) array of bool, or None
-        Persistent points: those certified to have the same label, up to one global sign, in every labelling whose
-        objective is at most ``upper`` + ``persistency_slack``.  Known labels fix the sign.  Points still
-        undecided at the time limit or when the callback stopped the search are False.  None unless requested.
     n_excluded : int
         Number of excluded columns, see `Result`; labels and bounds refer to the table without them.
     """
@@ -78,8 +73,7 @@ class OptimalLabels:
     hardness: float
     history: list[tuple[float, float, float]]
     seconds: float
-    certificate: CutCertificate | None = None
-    persistent: npt.NDArray[np.bool_] | None = None
+    certificate: Certificate | None = None
     n_excluded: int = 0
 
     @property
@@ -113,8 +107,7 @@ def optimal_labels(
     time_limit: float | None = None,
     callback: Callable[[Bracket, int, int], bool | None] | None = None,
     sample_weight: npt.ArrayLike | None = None,
-    persistency_slack: float | None = None,
-    certificate: bool = False,
+    certificate: bool = True,
 ) -> OptimalLabels:
     r"""Return the best labels of Eq. (9), with certified bounds on the optimal objective.
 
@@ -155,17 +148,13 @@ def optimal_labels(
     tol : float
         Certified gap ``upper - lower`` at which the search stops, > 0; default 1e-4.
     time_limit : float, optional
-        Time limit in seconds for the search and for ``persistency_slack`` together; the bounds are valid in any case.
-        If only the latter is cut short, the labels may still be certified optimal: see ``gap``.
+        Time limit in seconds; the bounds are valid in any case.
     callback : callable, optional
         Called periodically with the bounds and the numbers of nodes and of inequalities; return True to stop.
     sample_weight : (n,) array, optional
         Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.
-    persistency_slack : float, optional
-        If given, also find the points that have the same label in every labelling whose objective is at most this
-        much above ``upper``.  This takes one more relaxation per point after the search.
     certificate : bool
-        Whether to search for a certificate where branch and bound alone proves the labels optimal; default False.
+        Whether the result has a certificate, which needs memory for each branch of the search; default True.
 
     Returns
     -------
@@ -179,7 +168,7 @@ def optimal_labels(
     InvalidBoundError
         If the objective of the labels is below the lower bound: one of the two is wrong, and neither is returned.
     ResourceError
-        If the data of the search, or of a certificate on request, would not fit in memory.
+        If the data of the search would not fit in memory.
 
     Examples
     --------
@@ -200,81 +189,51 @@ def optimal_labels(
     points, weights = array_points(reduced.array(), reduced.weights), weights_of(penalty, reduced.shape[1])
     tree = Tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, reduced.n_excluded)
     tree.timer, tree.callback = timer, callback
-    if persistency_slack is not None:
-        nonnegative(persistency_slack, "persistency_slack")
 
     # 1. The problem of the cutting planes, which know no feature groups and no signs of coefficients.
-    fields: dict[str, Any] = {
-        "nu": nu,
-        "ridge": weights.a**2,
-        "lam": weights.c**2,
-        "weights": sample.expand(reduced.normalized_weights),
-        "membership": all_chunklets.membership,
-        "sign": all_chunklets.sign,
-        "columns": np.isin(
-            np.arange(reduced.shape[1]), reduced.excluded.columns if reduced.excluded else (), invert=True
-        ),
-    }
-    m, table, relaxation = all_chunklets.n_chunklets, None, None
+    m, relaxation = all_chunklets.n_chunklets, None
     size, most_columns = CUT_BYTES * m**2, 0 if penalty.has_l1 else MOST_COLUMNS
     if weights.splits_into_blocks and points.shape[1] <= max(m, most_columns) and size < available_memory():
-        table = raw_table(X)
-        problem = LabelProblem(table, **fields)
+        columns = np.ones(reduced.shape[1], dtype=bool)
+        columns[[] if reduced.excluded is None else reduced.excluded.columns] = False
+        counts = np.ones(sample.n_all) if sample.weights is None else sample.weights.of_all()
+        problem = LabelProblem(
+            raw_table(X), nu, weights.a, weights.c, counts, all_chunklets.membership, all_chunklets.sign, columns
+        )
         relaxation = CutRelaxation(problem) if problem.least > 0.0 and problem.B.any() else None
-    if certificate and not weights.splits_into_blocks:
-        raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
-    if certificate:
-        require_memory(size, f"the certificate of {m} points", "use fewer points")
 
     # 2. Branch and bound for a fixed amount of work, cutting planes, and branch and bound again.
-    def add_cuts(relaxation: CutRelaxation, improve: Callable[[Array], float]) -> Status | None:
-        def report() -> Status | None:
-            tree.floor, tree.n_cuts = max(tree.floor, relaxation.lower), relaxation.n_cuts
-            return tree.stop_status()
-
-        return relaxation.solve(lambda: tree.cutoff, improve, report)
+    def report() -> Status | None:
+        assert relaxation is not None
+        tree.floor, tree.n_cuts = max(tree.floor, relaxation.lower), relaxation.n_cuts
+        return tree.stop_status()
 
     with time_limited(timer.deadline):
         status = tree.search(np.inf if relaxation is None else TREE_WORK)
         root_gap = tree.best - tree.root_bound
         if status is None and (tree.best - tree.lower < 0.4 * root_gap or root_gap < MIN_ROOT_GAPS[penalty.has_l1]):
             status = tree.search(MORE_WORK)  # branch and bound closes the gap quickly
-        if relaxation is not None and (status is None or (certificate and status is Status.OPTIMAL)):
-            status = add_cuts(relaxation, tree.improve) or status
+        if relaxation is not None and status is None:
+            status = relaxation.solve(lambda: tree.cutoff, tree.improve, report)
         status = status or tree.search() or Status.STALLED
 
-    # 3. Labels of the points, with the bounds.
+    # 3. Labels of the points, with the better of the two bounds and its proof.
     labels = all_chunklets.labels_from_signs(tree.signs)
     labels = labels if all_chunklets.labeled >= 0 else labels * labels[0]
     oriented, v = oriented_direction(points, sample.with_weight(labels), weights)
     upper, v = or_zero_direction(certified_labels_value(points, oriented, v, nu, weights), v)
-
-    # 4. Points with the same label in all labellings whose objective is at most `upper`, rounding included, plus slack.
-    def bound_merged(i: int, j: int, sign: float, cutoff: float) -> float:
-        assert relaxation is not None
-        if relaxation.n_rounds == 0:  # branch and bound alone proved the labels optimal
-            add_cuts(relaxation, lambda _: tree.best)
-        node = relaxation.merged(i, j, sign)
-        node.solve(lambda: cutoff, lambda _: cutoff, tree.stop_status)
-        return node.lower
-
-    persistent = None
-    if persistency_slack is not None:
-        cutoff, tighter = round_up(upper + persistency_slack), None if relaxation is None else bound_merged
-        with time_limited(timer.deadline):
-            persistent_chunklets, status = tree.persistent(cutoff, all_chunklets.labeled, status, tighter)
-        persistent = persistent_chunklets[all_chunklets.membership]
-    lower = max(tree.lower, 0.0)
+    v = v * (oriented[0] * sample.with_weight(labels)[0])
+    proofs, lower = tree.proofs, max(tree.branching_bound if tree.proofs else 0.0, tree.trivial)
+    if relaxation is not None and relaxation.dual is not None and relaxation.lower > lower:
+        diagonal, rows, C = relaxation.dual
+        proofs, lower = (Proof(diagonal=diagonal, rows=rows, **entries_of(C)),), relaxation.lower
     require_consistent(lower, upper, "these labels")
     if status is Status.OPTIMAL and upper - lower > tol:
         status = Status.STALLED
-    proof = None
-    if table is not None and relaxation is not None and relaxation.dual is not None:
-        diagonal, cliques, C = relaxation.dual
-        v = v * (oriented[0] * sample.with_weight(labels)[0])
-        C = np.zeros((0, 0)) if C is None else C
-        proof = CutCertificate(labels, v, 0.0, 1.0, diagonal=diagonal, cliques=cliques, C=C, **fields)
-        proof = proof.with_bounds(table)
+    proof: Certificate | None = None
+    if certificate:
+        fields = {"lower": lower, "upper": upper, "labels": labels, "direction": v, "proofs": proofs}
+        proof = state("labels", nu, penalty, reduced, sample.weights, constraints, **fields)
     return OptimalLabels(
         labels=labels,
         lower=lower,
@@ -287,7 +246,6 @@ def optimal_labels(
         history=tree.history,
         seconds=timer.elapsed,
         certificate=proof,
-        persistent=persistent,
         n_excluded=tree.n_excluded,
     )
 

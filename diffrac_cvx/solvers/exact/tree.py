@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.certificates.certificate import Proof
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.machine.deadlines import Timer
@@ -30,18 +31,18 @@ from diffrac_cvx.solvers.factored.solver import low_rank
 
 Signs = npt.NDArray[np.int8]  # of the chunklets, 0 if free
 
-MAX_MERGED = 200  # relaxations with inequalities that are solved for persistent points
 GAP_RATIO = 0.15  # of cutoff - upper bound: gap at which to stop solving a node that cannot reach the cutoff
 LEAST_GAP, MOST_STEPS = 1e-10, 1000  # to which, and in which, a node is solved at most; rounding hides smaller gaps
 
 
 class Node(NamedTuple):
-    """Node: certified lower bound on the objective of its labels, number, signs, and the solution of its relaxation."""
+    """Node: certified lower bound on the objective of its labels, number, signs, solution, and proof of the bound."""
 
     lower: float
     number: int
     signs: Signs
     solution: Result  # warm start of the children
+    proof: Proof | None  # its own, or that of its parent; None for a trivial bound
 
 
 class Tree:
@@ -49,8 +50,8 @@ class Tree:
 
     `low_rank` solves the relaxation of each node.  The (m, D) rows are signed sums of the points of each chunklet; the
     sign of a zero row does not matter.  That of the ``anchor`` is fixed by symmetry.  ``floor`` is a certified lower
-    bound on the objective of all labels, by ``n_cuts`` inequalities; ``n_excluded`` columns are reported with the
-    bounds.
+    bound on the objective of all labels, by ``n_cuts`` inequalities.  ``closed`` has the proofs of the closed nodes;
+    ``n_excluded`` columns are reported with the bounds.
     """
 
     def __init__(
@@ -61,13 +62,16 @@ class Tree:
         X = points.array() if nu == 1.0 else points.with_offset().array()
         self.rows = np.zeros((m, X.shape[1]))
         np.add.at(self.rows, chunklets.membership, (chunklets.sign * points.normalized_weights)[:, None] * X)
+        self.matters = self.rows.any(axis=1)  # chunklets whose row is not 0
         sizes = np.sum(self.rows[:, : points.shape[1]] ** 2 * inverse_or_one(points.mean_squares()), axis=1)
         self.anchor, self.tol, self.n_excluded = int(np.argmax(sizes)), tol, n_excluded
         self.node_bytes = 400.0 + m + 24.0 * (len(X) + sum(self.rows.shape))
         self.best, self.signs = np.inf, np.ones(m)
         self.open_nodes: list[Node] = []
+        self.closed: list[Proof | None] = []
         self.closed_bound, self.root_bound = np.inf, 0.0
-        self.floor = 0.0 if points.used_columns().any() else nu  # the least objective if all columns are constant
+        self.trivial = 0.0 if points.used_columns().any() else nu  # the least objective if all columns are constant
+        self.floor = self.trivial
         self.n_nodes, self.n_cuts = 0, 0
         self.history: list[tuple[float, float, float]] = []
         self.timer = Timer(None)
@@ -76,7 +80,18 @@ class Tree:
     @property
     def lower(self) -> float:
         """Certified lower bound on the objective of all labels."""
-        return float(max(self.floor, min([self.closed_bound, *(node.lower for node in self.open_nodes[:1])])))
+        return float(max(self.floor, self.branching_bound))
+
+    @property
+    def branching_bound(self) -> float:
+        """Lower bound proved by branching."""
+        return min([self.closed_bound, *(node.lower for node in self.open_nodes[:1])])
+
+    @property
+    def proofs(self) -> tuple[Proof, ...]:
+        """Proofs of that bound, one for each branch, and each once; none if it is trivial."""
+        found = {id(proof): proof for proof in [*self.closed, *(node.proof for node in self.open_nodes)]}
+        return tuple(proof for proof in found.values() if proof is not None) if None not in found.values() else ()
 
     @property
     def cutoff(self) -> float:
@@ -89,18 +104,18 @@ class Tree:
         Return None after so much work; a later call continues.  Afterwards `signs` and `best` are the best labels and
         their objective, and `lower` the bound.
         """
-        root, end = np.where(self.rows.any(axis=1), 0, 1).astype(np.int8), work_done() + work
+        root, end = np.zeros(len(self.rows), dtype=np.int8), work_done() + work
         root[self.anchor] = 1
         max_nodes = max(1000.0, 0.5 * available_memory() / self.node_bytes)
         if self.n_nodes == 0:
             self.try_labels(self.signs)
-            self.open_node(root, self.floor, None, np.inf)
+            self.open_node(root, None, np.inf)
             self.root_bound = self.lower
         while True:
             status = self.stop_status()
             if self.lower >= self.cutoff or not self.open_nodes or self.open_nodes[0].lower >= self.cutoff:
                 return Status.OPTIMAL
-            if len(self.open_nodes) > max_nodes:
+            if len(self.open_nodes) + len(self.closed) > max_nodes:
                 return Status.OUT_OF_MEMORY
             if status is not None or work_done() > end:
                 return status
@@ -113,25 +128,29 @@ class Tree:
             score = np.ones(len(q))
             for sign in (1.0, -1.0):
                 score *= np.sqrt(q) + q_fixed**0.5 - np.sqrt(np.maximum(q + q_fixed + 2.0 * sign * alignment, 0.0))
-            chunklet = np.argmax(np.where(node.signs == 0, score, -np.inf))
+            chunklet = np.argmax(np.where((node.signs == 0) & self.matters, score, -np.inf))
             for sign in (1, -1):
                 child = node.signs.copy()
                 child[chunklet] = sign
-                self.open_node(child, node.lower, node.solution, self.cutoff)
+                self.open_node(child, node, self.cutoff)
 
-    def open_node(self, signs: Signs, lower: float, start: Result | None, cutoff: float) -> None:
+    def open_node(self, signs: Signs, parent: Node | None, cutoff: float) -> None:
         """Solve a node from its parent's solution, round it, and open the node if its bound is below the cutoff."""
-        solution = self.solve(signs, start, cutoff)
+        solution = self.solve(signs, None if parent is None else parent.solution, cutoff)
         self.n_nodes += 1
-        if signs.all():
-            self.try_labels(signs.astype(float))
+        is_leaf = bool(signs[self.matters].all())
+        if is_leaf:
+            self.try_labels(np.where(signs == 0, 1.0, signs))
         U = dense(solution.G)  # type: ignore[arg-type]
         self.improve(np.where(self.rows @ (U @ (U.T @ (signs @ self.rows))) >= 0.0, 1.0, -1.0))
-        lower = max(solution.lower, lower)
-        if lower >= self.cutoff or signs.all():  # with all labels fixed, it is exact up to rounding
+        lower, proof = (0.0, None) if parent is None else (parent.lower, parent.proof)
+        if solution.lower > lower:
+            lower, proof = solution.lower, solution.certificate.proofs[0]._replace(signs=signs)
+        if lower >= self.cutoff or is_leaf:  # with all labels fixed, it is exact up to rounding
             self.closed_bound = min(self.closed_bound, lower)
+            self.closed.append(proof)
         else:
-            heapq.heappush(self.open_nodes, Node(lower, self.n_nodes, signs, solution))
+            heapq.heappush(self.open_nodes, Node(lower, self.n_nodes, signs, solution, proof))
 
     def try_labels(self, y: Array) -> None:
         """Make labels of the chunklets the incumbent if their objective is smaller."""
@@ -149,46 +168,6 @@ class Tree:
             Status.STOPPED if self.callback is not None and self.callback(bracket, self.n_nodes, self.n_cuts) else None
         )
 
-    def persistent(
-        self,
-        cutoff: float,
-        labeled: int,
-        status: Status,
-        bound_merged: Callable[[int, int, float, float], float] | None,
-    ) -> tuple[npt.NDArray[np.bool_], Status]:
-        """Return the chunklets with one sign, relative to a reference, in all labels of objective at most the cutoff.
-
-        The reference is the labelled chunklet or the anchor.  They are those for which the bound with the other sign
-        exceeds the cutoff.  Where that of the root relaxation does not, `bound_merged` may return a better bound with
-        z_i = s z_j from i, j, s and the number that it is to exceed: for the most promising chunklets, at most
-        MAX_MERGED.  The status is that of the search, or of this step if it is cut short; chunklets undecided by then
-        are not persistent.
-        """
-        reference = labeled if labeled >= 0 else self.anchor
-        persistent, zero = np.arange(len(self.signs)) == reference, ~self.rows.any(axis=1)
-        others, bounds = np.flatnonzero(~persistent & ~zero), np.full(len(self.signs), -np.inf)
-        root = np.where(zero, 1, 0).astype(np.int8)
-        root[reference] = self.signs[reference]
-        start = self.solve(root, None, np.inf) if len(others) and status is not Status.STOPPED else None
-        for i in others if start is not None else ():
-            stop_status = self.stop_status()
-            if stop_status is not None:
-                return persistent, stop_status
-            signs = root.copy()
-            signs[i] = -self.signs[i]
-            bounds[i] = self.solve(signs, start, cutoff).lower
-            persistent[i] = bounds[i] > cutoff
-        if bound_merged is None or status is Status.STOPPED:
-            return persistent, status
-        undecided = others[~persistent[others]]
-        for i in undecided[np.argsort(-bounds[undecided])][:MAX_MERGED]:
-            stop_status = self.stop_status()
-            if stop_status is not None:
-                return persistent, stop_status
-            sign = -self.signs[i] * self.signs[reference]
-            persistent[i] = bound_merged(int(i), reference, sign, cutoff) > cutoff
-        return persistent, status
-
     def solve(self, fixed: Signs, start: Result | None, cutoff: float) -> Result:
         """Return the solution of a node, whose bounds are not tight above the cutoff, nor if they cannot reach it."""
 
@@ -197,10 +176,7 @@ class Tree:
             return progress.lower >= cutoff or (np.isfinite(cutoff) and gap < GAP_RATIO * missing)
 
         # The fixed chunklets become one, whose sign is known.
-        merged = np.where(fixed != 0, np.argmax(fixed != 0), np.arange(len(fixed)))[self.chunklets.membership]
-        sign = self.chunklets.sign * np.where(fixed != 0, fixed, 1)[self.chunklets.membership]
-        chunklets = Chunklets(merged, sign, int(np.argmax(fixed != 0))).subset(merged >= 0)
-        points = array_points(self.points.array(), self.points.weights, chunklets)
+        points = array_points(self.points.array(), self.points.weights, self.chunklets.merged(fixed.astype(np.float64)))
         limits: dict[str, Any] = {"callback": should_stop, "time_limit": self.timer.time_left}
         limits |= {"tol": max(0.1 * self.tol, LEAST_GAP), "max_iter": MOST_STEPS}
         with warnings.catch_warnings():  # about the few points of a node

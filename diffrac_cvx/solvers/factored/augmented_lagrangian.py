@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from diffrac_cvx.certificates.direction_bounds import DualPoint
-from diffrac_cvx.certificates.proof import project_dual
+from diffrac_cvx.certificates.proof import Bound, project_dual
 from diffrac_cvx.certificates.search import best_bound, improved_multipliers, row_weights
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError, is_late
@@ -30,11 +30,10 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.penalties.base import PairPenalty
-from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.driver import Iterate
 
 Metric = Callable[[Array], Array]
-CertifiedPoint = tuple[PrimalPoint, DualPoint, Bracket | None]
+CertifiedPoint = tuple[PrimalPoint, DualPoint, Bound | None]
 STEPS_PER_MULTIPLIER = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
 GROWTH_ROUNDS, STALLED_ROUNDS = 4, 60  # certificates without progress before the rank grows, or the solver ends
 SPARE_RANK = 8  # columns by which the rank grows
@@ -410,18 +409,18 @@ def one_block_iterates(
         saved += n_steps * at.U.shape[1] / len(at.U)
         fitted = saved >= 70.0 and len(at.U) <= LARGE_SIZE
         saved = 0.0 if fitted else saved
-        point, dual, bounds = certified(at.U, C, fitted)
-        yield Iterate(at.U, done, dual, point, bounds)
+        point, dual, bound = certified(at.U, C, fitted)
+        yield Iterate(at.U, done, dual, point, bound)
         # 4. The rank grows if the gap no longer decreases, which it does long after the value has converged.
-        if bounds is not None:
-            lower, upper = max(lower, bounds.lower), min(upper, bounds.upper)
-        missing = at.value if bounds is None else upper - lower
+        if bound is not None:
+            lower, upper = max(lower, bound.lower), min(upper, point.value)
+        missing = at.value if bound is None else upper - lower
         since, idle = 0 if missing < best - 1e-3 * abs(best) else since + 1, 0 if n_steps else idle + 1
         best = min(best, missing)
-        if idle >= 6 * GROWTH_ROUNDS or (bounds is not None and since >= STALLED_ROUNDS):
+        if idle >= 6 * GROWTH_ROUNDS or (bound is not None and since >= STALLED_ROUNDS):
             return  # no progress in double precision
         at = lagrangian.update(at)
-        patience = GROWTH_ROUNDS * (2 if bounds is None else 1)  # the value alone settles long before the gap
+        patience = GROWTH_ROUNDS * (2 if bound is None else 1)  # the value alone settles long before the gap
         if since and since % patience == 0 and at.U.shape[1] < len(at.U):
             larger = append_violated_directions(problem, at.U, sum(lagrangian.multiplier(at.U)))
             at, memory = lagrangian.point(larger), Memory()
@@ -443,10 +442,10 @@ def run_multiplier_method(
 def refine_point(
     problem: DirectionProblem, U: Array, C: Array | None, fitted: bool = False, q: Array | None = None
 ) -> CertifiedPoint:
-    """Return the better of the scaled point and its thresholded form, its dual, and certified bounds from C.
+    """Return the better of the scaled point and its thresholded form, its dual, and a lower bound from C.
 
     The bound uses q of the scaled point, or the given q to which C belongs, not that of the thresholded one.  If
-    ``fitted``, the multiplier is also refined, with one eigendecomposition per step.  Without C there are no bounds.
+    ``fitted``, the multiplier is also refined, with one eigendecomposition per step.  Without C there is no bound.
     """
     point = problem.rescale(U)
     if C is None:
@@ -455,8 +454,8 @@ def refine_point(
     better, dual = threshold_inactive(problem, point, C), DualPoint(problem.inverse_sqrt(q), C)
     C = project_dual(problem, C)
     weights, steps = [row_weights(problem, problem.inverse_sqrt(q))], 10 if fitted else 0
-    lower = best_bound(problem, weights, lambda M: improved_multipliers(problem, M, U, C, steps))
-    return better, dual, Bracket(lower, float(better.value))
+    bound = best_bound(problem, weights, lambda M: improved_multipliers(problem, M, U, C, steps))
+    return better, dual, bound
 
 
 def threshold_inactive(problem: DirectionProblem, point: PrimalPoint, C: Array) -> PrimalPoint:

@@ -9,7 +9,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import block_problem, join_labels, labels_by_zeros
 from diffrac_cvx.certificates.direction_bounds import Blocks, DualPoint, certify_blocks
-from diffrac_cvx.certificates.proof import bound_at
+from diffrac_cvx.certificates.proof import TRIVIAL, bound_at
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import (
@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import (
     times,
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
-from diffrac_cvx.problem.result import Bracket, Labels
+from diffrac_cvx.problem.result import Labels
 from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     Lagrangian,
@@ -234,15 +234,15 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
         gap = value - bound_at(t, problem.mean_inverse(u))
         best, since = (gap, 0) if gap < 0.95 * best else (best, since + 1)
         U = blocks.factor(*point)
-        iterate = Iterate(U, done, DualPoint(C=blocks.multiplier(C)), PrimalPoint(U, value, q), Bracket(0.0, value))
+        iterate = Iterate(U, done, DualPoint(C=blocks.multiplier(C)), PrimalPoint(U, value, q), TRIVIAL)
         close = gap <= (max(0.02, tol) if steps else tol)
         if not close or m > 500:  # the value is reported before a slow screening of pairs
             yield iterate
         if close:
             # 3. Screen all pairs, and prove the bound; otherwise the pairs that violate it most join their blocks.
             verdict = certify_blocks(blocks, found, 3)
-            yield iterate._replace(bounds=Bracket(max(verdict.lower or 0.0, 0.0), value))
-            proved = verdict.lower is not None and value - verdict.lower <= tol
+            yield iterate._replace(bound=verdict.bound or TRIVIAL)
+            proved = verdict.bound is not None and value - verdict.bound.lower <= tol
             if len(verdict.violated) and not proved:
                 inside = verdict.pairs.take(np.flatnonzero(np.isin(verdict.pairs.j, verdict.violated)))
                 most = np.argsort(-np.abs(inside.excess), kind="stable")[: max(20, len(verdict.violated) // 10)]

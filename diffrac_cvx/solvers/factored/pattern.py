@@ -148,10 +148,10 @@ def pattern_iterates(
             yield 0.0
             np.fill_diagonal(C, 0.0)
             C = np.clip(C, -bound, bound)
-            point, dual, bounds = refine_point(problem, L, C, q=q_all.copy())
-            if bounds is not None:
-                upper, lower = min(upper, bounds.upper), max(lower, bounds.lower)
-            yield Iterate(point.U, steps, dual, point, bounds)
+            point, dual, proved = refine_point(problem, L, C, q=q_all.copy())
+            if proved is not None:
+                upper, lower = min(upper, point.value), max(lower, proved.lower)
+            yield Iterate(point.U, steps, dual, point, proved)
             if stopping.is_met(lower, upper):
                 return
             gap, mu = 0.15 * gap, 0.15 * mu

@@ -127,9 +127,9 @@ def sampling_iterates(
     done, U, C, M, gap = 0, full_rank_start(problem), None, None, np.inf  # M of the best pass so far
     if warm_start.U is not None:
         U, C = dense(warm_start.U), warm_start.as_dense[1]
-        point, bounds, M = certify_in_one_pass(problem, U, C)
-        yield Iterate(point.U, 0, DualPoint(C=C), point, bounds)
-        U, gap = dense(point.U), bounds.gap
+        point, bound, M = certify_in_one_pass(problem, U, C)
+        yield Iterate(point.U, 0, DualPoint(C=C), point, bound)
+        U, gap = dense(point.U), point.value - bound.lower
 
     def start() -> Array:
         if M is None:
@@ -146,19 +146,20 @@ def sampling_iterates(
             target = 1e-3 if M is None else max(0.1 * gap, tol / 4)  # what the next pass can resolve
             point, C_here, steps, reached = solve_surrogate(small, start(), C, target, min(120, max_iter - done))
             done += steps
-            point, bounds, M_here = certify_in_one_pass(problem, dense(point.U), C_here)
-            yield Iterate(point.U, done, DualPoint(C=C_here), point, bounds)
-            shrinks = 3.0 * bounds.gap <= gap
-            if bounds.gap < gap:
-                U, C, M, gap = dense(point.U), C_here, M_here, bounds.gap
+            point, bound, M_here = certify_in_one_pass(problem, dense(point.U), C_here)
+            yield Iterate(point.U, done, DualPoint(C=C_here), point, bound)
+            gap_here = point.value - bound.lower
+            shrinks = 3.0 * gap_here <= gap
+            if gap_here < gap:
+                U, C, M, gap = dense(point.U), C_here, M_here, gap_here
             if not (shrinks or reached or until_converged) and is_block_diagonal(problem, U):
                 return  # more rows would not help
     if not until_converged:
         return
 
     def certified(U: Array, C: Array | None, fitted: bool) -> CertifiedPoint:  # noqa: ARG001  # fitting takes passes
-        point, bounds, _ = certify_in_one_pass(problem, U, C)
-        return point, DualPoint(C=C), bounds
+        point, bound, _ = certify_in_one_pass(problem, U, C)
+        return point, DualPoint(C=C), bound
 
     for iterate in one_block_iterates(problem, max_iter - done, start(), C, certified):
         yield iterate if isinstance(iterate, float) else iterate._replace(n_iter=iterate.n_iter + done)

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates import direction_bounds
-from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, scatter
+from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, scatter, scatter_block
 from diffrac_cvx.certificates.direction_bounds import DualPoint
+from diffrac_cvx.certificates.proof import best_of
 from diffrac_cvx.certificates.screening import Verdict
 from diffrac_cvx.certificates.search import improved_multipliers
 from diffrac_cvx.certificates.working_set import (
@@ -28,9 +29,7 @@ from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     best_single_feature,
     univariate_gains,
-    without_l1,
 )
-from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     SPARE_RANK,
@@ -66,8 +65,8 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
     penalty, size, max_iter = problem.pair_penalty, len(problem.c), stopping.max_iter
     refinements = 0 if penalty.splits_into_blocks else 30  # the multipliers of blocks settle slowly
     start = best_single_feature(problem)
-    bounds = Bracket(max(bound_at_equal_weights(without_l1(problem)), 0.0), start.value)
-    yield Iterate(start.U, 0, DualPoint(), start, bounds)
+    best, upper = bound_at_equal_weights(problem), start.value
+    yield Iterate(start.U, 0, DualPoint(), start, best)
     ws, U, C = initial_working_set(problem, warm_start)
     done, pace, target, goal, accuracy = 0, FIRST_STEPS, 0.03, np.inf, TARGET
     while done < max_iter:
@@ -99,35 +98,34 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
                 at, memory = lagrangian.point(larger), Memory()
             previous = gap
         done, pace, U = done + steps, max(FIRST_STEPS, steps // 2), at.U
-        bounds, best_U = Bracket(bounds.lower, min(bounds.upper, point.value)), dense(point.U)
-        used, pairs = best_U.any(axis=1), (np.repeat(ws, len(ws)), np.tile(ws, len(ws)))
+        upper, best_U = min(upper, point.value), dense(point.U)
+        used = best_U.any(axis=1)
         point = point._replace(U=scatter(best_U[used], ws[used], size))
-        all_C = scipy.sparse.csr_array((C_dual.ravel(), pairs), shape=(size, size))
-        iterate = Iterate(point.U, done, DualPoint(u, all_C), point, bounds)
+        iterate = Iterate(point.U, done, DualPoint(u, scatter_block(C_dual, ws, size)), point, best)
         yield iterate
         # 2. Find the features that would enter alone.  If they are few, certify smaller and smaller gaps.
         new = single_feature_violations(problem, ws, best_U)
         max_new = max(INITIAL_SIZE, len(ws)) // 2
         verdict, proved, checked = Verdict(), False, 2 * len(new) < max_new
-        tol = stopping.tolerance(bounds.upper)
-        goal = min(goal, max(tol, 0.3 * bounds.upper))
+        tol = stopping.tolerance(upper)
+        goal = min(goal, max(tol, 0.3 * upper))
         reduction = GAP_REDUCTION if len(ws) < LARGE_WORKING_SET else CAUTIOUS_REDUCTION
         while checked:
-            goal = min(goal, max(tol, bounds.gap / reduction))
+            goal = min(goal, max(tol, (upper - best.lower) / reduction))
             tried = max(goal, gap / TARGET)  # what the solution on the working set admits
-            if tried > max(goal, 0.6 * bounds.gap):
+            if tried > max(goal, 0.6 * (upper - best.lower)):
                 break
             yield 0.0
-            t = (1.0 - bounds.upper + 0.99 * tried) / problem.mean_inverse(u)
+            t = (1.0 - upper + 0.99 * tried) / problem.mean_inverse(u)
             verdict = check_kkt(block_problem(problem, ws), u, C_dual, t)
-            if verdict.lower is None:
+            if verdict.bound is None:
                 break
-            bounds, proved = Bracket(max(bounds.lower, verdict.lower), bounds.upper), True
-            if bounds.gap <= tol:
+            best, proved = best_of(best, verdict.bound), True
+            if upper - best.lower <= tol:
                 break
             goal = max(tol, tried / reduction)
         if proved:
-            yield iterate._replace(bounds=bounds)
+            yield iterate._replace(bound=best)
         # 3. Add these features, and those that the last check names.  If there are none, the solution on the working
         # set has to be more accurate, up to a thousandth of the gap.
         new = np.concatenate([new, verdict.violated[~np.isin(verdict.violated, new)]])

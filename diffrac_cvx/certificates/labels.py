@@ -1,0 +1,208 @@
+r"""Lower bounds on Eq. (9) at all labels by inequalities on their products, from the table as given.
+
+Labels that satisfy the constraints are y = S z, with one sign z_g for each chunklet g (for each point, without
+constraints).  Rows of inequalities sum_ij t_k,ij z_i z_j <= r_k hold for all signs z, each for a reason that `Rows` can
+check.  With multipliers g_k >= 0, T = sum_k g_k t_k, any mu and any C with |C_jk| <= c_j c_k and C_jj = c_j^2, if
+
+    M = [[Diag(mu) + T - (1 - nu) w w', B], [B', A + C]],  w = S'p, B = S'PX, A = X'PX + Diag(a)^2, P = Diag(p),
+
+is positive semidefinite, then (z, -v)'M(z, -v) >= 0 gives that Eq. (9) is at least 1 - sum mu - sum_k g_k r_k at all
+labels and all v.  If only M >= -e I, it is at least that minus e (m + |v|^2), and the best v has |v|^2 <= 1/l with l
+the least eigenvalue of A + Diag(c)^2, because v'Av + (sum c|v|)^2 <= 1 there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.points import Indices
+
+UNIT_ROUNDOFF = 2.0**-53
+CLIQUE = 0  # kind of an inequality on all pairs of an odd number of signed chunklets
+
+
+class Rows(NamedTuple):
+    """Inequalities sum_k coefficients_k z_first_k z_second_k <= right on signs z, with multipliers.
+
+    For an odd number q of chunklets and signs s, sum_{i<j} s_i s_j z_i z_j >= -(q - 1)/2: a clique has the coefficients
+    -s_i s_j at its pairs i < j, in lexicographic order.  With q = 3 it is a triangle.
+    """
+
+    kinds: Indices  # (k,), why the row holds: CLIQUE
+    ends: Indices  # (k,), number of entries up to the end of each row
+    first: Indices  # (e,), chunklets i
+    second: Indices  # (e,), chunklets j > i
+    coefficients: Array  # (e,)
+    right: Array  # (k,)
+    multipliers: Array  # (k,), >= 0
+
+    def invalid(self) -> str:
+        """Return why a row is no valid inequality; empty if all are."""
+        if np.any(self.kinds != CLIQUE):
+            return "a row is of an unknown kind"
+        lengths = np.diff(self.ends, prepend=0)
+        for length in np.unique(lengths).tolist():
+            q = round((1.0 + (1.0 + 8.0 * length) ** 0.5) / 2.0)
+            if q < 3 or q % 2 == 0 or q * (q - 1) // 2 != length:
+                return "a row is not on all pairs of an odd number of chunklets"
+            rows = np.flatnonzero(lengths == length)
+            at = (self.ends[rows] - length)[:, None] + np.arange(length)
+            i, j = np.triu_indices(q, 1)
+            chunklets = np.column_stack([self.first[at[:, 0]], self.second[at[:, : q - 1]]])
+            signs = np.column_stack([np.ones(len(rows)), -self.coefficients[at[:, : q - 1]]])
+            if not np.all(chunklets[:, 1:] > chunklets[:, :-1]):
+                return "a row has a chunklet twice, or its chunklets are not in order"
+            if not (
+                np.array_equal(self.first[at], chunklets[:, i]) and np.array_equal(self.second[at], chunklets[:, j])
+            ):
+                return "a row is not on all pairs of its chunklets"
+            if not (np.all(np.abs(signs) == 1.0) and np.array_equal(self.coefficients[at], -signs[:, i] * signs[:, j])):
+                return "the coefficients of a row are not those of signs"
+            if not np.all(self.right[rows] == (q - 1) / 2.0):
+                return "the right side of a row is not that of its chunklets"
+        return ""
+
+
+def clique_rows(chunklets: Indices, signs: npt.NDArray[np.int8], multipliers: Array) -> Rows:
+    """Return clique inequalities on q chunklets each, (k, q), increasing, as rows."""
+    (k, q), (i, j) = chunklets.shape, np.triu_indices(chunklets.shape[1], 1)
+    coefficients = -(signs[:, i] * signs[:, j]).astype(np.float64).ravel()
+    ends, right = (1 + np.arange(k)) * len(i), np.full(k, (q - 1) / 2.0)
+    return Rows(
+        np.full(k, CLIQUE), ends, chunklets[:, i].ravel(), chunklets[:, j].ravel(), coefficients, right, multipliers
+    )
+
+
+def join_rows(*parts: Rows) -> Rows:
+    """Return the rows of all parts."""
+    offsets = np.cumsum([0, *(len(part.first) for part in parts)])
+    shifted = [part._replace(ends=part.ends + offset) for part, offset in zip(parts, offsets, strict=False)]
+    return Rows(*(np.concatenate(arrays) for arrays in zip(*shifted, strict=True)))
+
+
+class LabelProblem:
+    """Eq. (9) for the signs z of m chunklets, in columns scaled by powers of two, with bounds on rounding errors.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Table, not centred.
+    nu : float
+        Weight of the imbalance penalty.
+    a, c : (d,) arrays
+        Roots of the weights of the ridge and of the squared l1 norm.
+    weights : (n,) array
+        Weights of the points, on any scale.
+    membership, sign : (n,) arrays
+        Chunklet of each point, numbered from 0, and its sign in it: y_i = sign_i z_g.
+    columns : (d,) array of bool
+        Columns that are not excluded.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        nu: float,
+        a: Array,
+        c: Array,
+        weights: Array,
+        membership: Indices,
+        sign: Array,
+        columns: npt.NDArray[np.bool_],
+    ) -> None:
+        n, m, self.nu, self.columns = len(X), int(membership.max()) + 1, nu, columns
+        shrunk = weights / np.max(weights)
+        self.p = shrunk / np.sum(shrunk)
+        X, a, c = X[:, columns], a[columns], c[columns]
+        column_error = centering_errors(X)
+        X = X - self.p @ X
+        sizes = np.sqrt(self.p @ X**2 + a**2 + c**2)
+        self.scale = 2.0 ** -np.round(np.log2(np.where(sizes > 0.0, sizes, 1.0)))  # to sizes from 0.7 to 1.5
+        self.X, self.ridge, self.c = X * self.scale, (a * self.scale) ** 2, c * self.scale
+        self.column_error = column_error * self.scale
+        d, centering = self.X.shape[1], float(np.linalg.norm(self.column_error))
+        self.B, self.w = np.zeros((m, d)), np.bincount(membership, sign * self.p, m)
+        np.add.at(self.B, membership, (sign * self.p)[:, None] * self.X)
+        self.A = self.X.T @ (self.p[:, None] * self.X) + np.diag(self.ridge)
+        trace = float(np.trace(self.A)) + 1.0
+        # By Cauchy-Schwarz, sums of absolute values over points are at most the roots of these traces.
+        self.error = (1.0 - nu) * relative(2 * n + 32)
+        self.error += 2.0 * (centering + relative(2 * n + 32) * trace**0.5)
+        self.error += centering * (2.0 * trace**0.5 + centering) + relative(2 * n + 32) * trace
+        metric = self.A + np.diag(self.c**2)
+        least = 0.5 * float(np.linalg.eigvalsh(metric)[0]) if d and np.all(np.isfinite(metric)) else float(d == 0)
+        margin = self.error + 2.0 * factorization_error(metric)
+        # Least eigenvalue of the metric of v, certified at half its computed value; 0 if that is not positive.
+        self.least = least if least > 0.0 and has_cholesky(metric - (least + margin) * np.eye(d)) else 0.0
+
+    @property
+    def box(self) -> Array:
+        """Bounds c_j c_k on |C_jk| in the user's units, for all columns, rounded down; 0 on the diagonal."""
+        roots = np.zeros(len(self.columns))
+        roots[self.columns] = self.c / self.scale
+        box = np.outer(roots, roots) * (1.0 - 8 * UNIT_ROUNDOFF)
+        np.fill_diagonal(box, 0.0)
+        return box
+
+    def lower_bound(self, mu: Array, rows: Rows | None = None, C: Array | None = None) -> float:
+        """Return a certified lower bound on Eq. (9) at all signs; -infinity if the multipliers prove none.
+
+        C is given off the diagonal, in the user's units, for all columns.
+        """
+        M, error, total = self.dual_matrix(mu, rows, C)
+        if self.least == 0.0 or not has_cholesky(M):
+            return -np.inf
+        error += factorization_error(M)
+        return float(1.0 - total - error * (len(mu) + 1.0 / self.least) * (1.0 + relative(16)) - 4.0 * UNIT_ROUNDOFF)
+
+    def dual_matrix(self, mu: Array, rows: Rows | None, C: Array | None) -> tuple[Array, float, float]:
+        """Return M, a bound on the norm of its error, and an upper bound on sum mu + sum_k g_k r_k."""
+        (m, d), error = self.B.shape, self.error
+        total, size, n_terms = float(np.sum(mu)), float(np.abs(mu).sum()), m + 32
+        M = np.zeros((m + d, m + d))
+        if rows is not None:
+            lengths, places = np.diff(rows.ends, prepend=0), rows.first * m + rows.second
+            halves = 0.5 * np.repeat(rows.multipliers, lengths)
+            T = np.bincount(places, rows.coefficients * halves, m * m).reshape(m, m)
+            sums, most = (
+                np.bincount(places, np.abs(rows.coefficients) * halves, m * m),
+                np.bincount(places).max(initial=0),
+            )
+            error += 2.0 * relative(int(most) + 16) * float(np.linalg.norm(sums))
+            M[:m, :m] = T + T.T
+            total += float(rows.right @ rows.multipliers)
+            size, n_terms = size + float(np.abs(rows.right) @ rows.multipliers), n_terms + len(rows.right)
+        M[:m, :m] -= (1.0 - self.nu) * np.outer(self.w, self.w)
+        M[np.arange(m), np.arange(m)] += mu
+        M[:m, m:], M[m:, :m], M[m:, m:] = self.B, self.B.T, self.A + np.diag(self.c**2 * (1.0 - 8 * UNIT_ROUNDOFF))
+        if C is not None:
+            M[m:, m:] += C[np.ix_(self.columns, self.columns)] * np.outer(self.scale, self.scale)
+        return M, error + relative(16) * float(np.linalg.norm(M)), total + 4.0 * relative(n_terms) * size
+
+
+def centering_errors(X: Array) -> Array:
+    """Return bounds on the errors of centred entries, (d,): n + 8 roundings of a column's largest one, in the mean."""
+    return np.asarray(2.0 * relative(len(X) + 8) * np.abs(X).max(axis=0, initial=0.0))
+
+
+def factorization_error(M: Array) -> float:
+    """Return a bound on how far a matrix whose Cholesky factorisation succeeds may be from positive semidefinite.
+
+    Source: Rump, Verification of positive definiteness, BIT 46, 2006.
+    """
+    return relative(2 * len(M) + 16) * float(np.abs(np.diag(M)).sum())
+
+
+def relative(k: float) -> float:
+    """Return the bound k u / (1 - k u) on the relative error of a sum of k products."""
+    return k * UNIT_ROUNDOFF / (1.0 - k * UNIT_ROUNDOFF)
+
+
+def has_cholesky(M: Array) -> bool:
+    """Whether the Cholesky factorisation of a symmetric matrix succeeds, see `factorization_error`."""
+    try:
+        return bool(np.all(np.isfinite(np.linalg.cholesky(M))))
+    except np.linalg.LinAlgError:
+        return False

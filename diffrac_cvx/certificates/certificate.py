@@ -223,8 +223,8 @@ class Fields:
             raise DataError(f"{what} is missing")
         try:
             value = np.asarray(self.given[what])
-            kinds = "biuf" if dtype.kind == "f" else "biu"
-            found = value.astype(dtype) if value.dtype.kind in kinds else None
+            with np.errstate(invalid="ignore"):
+                found = value.astype(dtype) if value.dtype.kind in "biuf" else None
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(f"{what} is not an array of numbers") from error
         if found is None or not np.array_equal(found, value):

@@ -250,7 +250,10 @@ class Statement:
             y = as_labels(labels, len(labels))
             require_satisfied(y.astype(np.float64), self.chunklets)
             y = sample.with_weight(y).astype(np.float64)
-            value = certified_labels_value(points, y, direction, given.nu, self.pair_penalty)
+            value = min(  # of y or of -y, with known signs
+                certified_labels_value(points, sign * y, sign * direction, given.nu, self.pair_penalty)
+                for sign in ((1.0,) if self.pair_penalty.is_even else (1.0, -1.0))
+            )
         else:
             raise DataError(f"labels are no point of {given.relaxation!r}")
         return or_zero_direction(value, direction)[0]
@@ -286,29 +289,25 @@ def read_weights(weights: Array | None) -> PointWeights | None:
 def covers_all_signs(branches: list[Array | None]) -> bool:
     """Return whether the branches cover all signs of the chunklets, up to one common sign.
 
-    Without a branch that fixes nothing more, one chunklet has to be fixed in all of them: each sign is covered alone.
+    A set of branches does if one of them fixes nothing more; otherwise one chunklet has to be fixed in all of them, and
+    those with either sign of it have to cover the signs of the others.
     """
     if any(signs is None for signs in branches):
         return True
     signs = np.stack([one for one in branches if one is not None])
-    signs = signs * np.sign(signs[np.arange(len(signs)), np.argmax(signs != 0.0, axis=1)])[:, None]
-    return is_covered(signs, np.zeros(signs.shape[1], dtype=bool))
-
-
-def is_covered(signs: Array, fixed: npt.NDArray[np.bool_]) -> bool:
-    """Return whether branches cover all signs of the chunklets that are not fixed; they agree on those."""
-    pending = [(signs, fixed)]
+    common = np.flatnonzero(np.all(signs != 0.0, axis=0))
+    if not len(common):
+        return False
+    pending = [(signs * signs[:, common[:1]], np.arange(signs.shape[1]) != common[0])]  # and what is free
     while pending:
-        signs, fixed = pending.pop()
-        free = signs[:, ~fixed]
-        if len(signs) and not free.any(axis=1).all():
+        signs, free = pending.pop()
+        if len(signs) and not signs[:, free].any(axis=1).all():
             continue
-        everywhere = np.flatnonzero(~fixed)[np.all(free != 0.0, axis=0)]
+        everywhere = np.flatnonzero(free & np.all(signs != 0.0, axis=0))
         if not len(signs) or not len(everywhere):
             return False
-        now = fixed.copy()
-        now[everywhere[0]] = True
-        pending += [(signs[signs[:, everywhere[0]] == side], now) for side in (-1.0, 1.0)]
+        others = free & (np.arange(len(free)) != everywhere[0])
+        pending += [(signs[signs[:, everywhere[0]] == side], others) for side in (-1.0, 1.0)]
     return True
 
 

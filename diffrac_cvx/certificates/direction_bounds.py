@@ -275,7 +275,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO
         below = 1e-14
         while least - theta > 1.01 * below:
             larger = theta + (below * (least - theta)) ** 0.5
-            tried = Multipliers(u, 2.0 * larger, C)
+            tried = Multipliers(u, 2.0 * larger, C if problem.has_l1 else None)
             if np.isfinite(prove_normalized(problem, tried)):
                 least, proof = larger, tried
             else:

@@ -108,8 +108,8 @@ def v_space(
 
     problem = cp.Problem(cp.Minimize(objective), [terms.roots, *terms.l1_constraints])
     size = direction_size(coordinates)._replace(points=len(X_all))
-    pose = lambda: state("directions", value_of(terms.nu), penalty, points, weights, constraints)  # noqa: E731
-    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, pose, {"nu": terms.nu}, shortcut=shortcut)
+    statement = lambda: state("directions", value_of(terms.nu), penalty, points, weights, constraints)  # noqa: E731
+    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, statement, {"nu": terms.nu}, shortcut=shortcut)
 
 
 def v_space_normalized(
@@ -167,9 +167,9 @@ def v_space_normalized(
     problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), constraining)
     size, parameters = direction_size(coordinates), {"nu": terms.nu}
     trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
-    ends = {"lower": -1.0, "upper": trivial.upper}
-    pose = lambda: state("normalized", value_of(terms.nu), penalty, points, **ends)  # noqa: E731
-    return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, pose, parameters, trivial, shortcut)
+    ends: dict[str, Any] = {"lower": -1.0, "upper": trivial.upper}
+    statement = lambda: state("normalized", value_of(terms.nu), penalty, points, **ends)  # noqa: E731
+    return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, statement, parameters, trivial, shortcut)
 
 
 def lifted(
@@ -228,8 +228,8 @@ def lifted(
 
     problem = cp.Problem(cp.Minimize(objective), [unit, *l1_constraints])
     size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
-    pose = lambda: state("directions", value_of(weight), penalty, points)  # noqa: E731
-    return Relaxation("lifted", "Eq. (11)", problem, read, size, pose, {"nu": weight}, shortcut=shortcut)
+    statement = lambda: state("directions", value_of(weight), penalty, points)  # noqa: E731
+    return Relaxation("lifted", "Eq. (11)", problem, read, size, statement, {"nu": weight}, shortcut=shortcut)
 
 
 class Coordinates(NamedTuple):

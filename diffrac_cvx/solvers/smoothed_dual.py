@@ -134,6 +134,7 @@ def fista(
             start=start,
             sample_weight=sample_weight,
             constraints=constraints,
+            by_columns=penalty.has_l1,
         )
 
 

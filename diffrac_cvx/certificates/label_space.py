@@ -71,7 +71,7 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     given = [] if mu is None else [1.0 - len(F) * mu / sizes]
     lower = max(label_bound_at(H, D, 1.0 - nu) for D in [D, *given])
     upper = objective(H.Q, F) + nu * factor_imbalance(F) + objective_error(H, F)
-    return Bracket(max(lower, 0.0), min(upper, 1.0))
+    return Bracket(max(lower, 0.0), min(upper, 1.0), H.points.n_excluded)
 
 
 def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None) -> Bracket:
@@ -88,7 +88,8 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
     if alpha <= NEAR_BALANCE:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w to fit, D_i f_i - (QQ'F)_i = w.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
-        return Bracket(bound_near_balance(max(label_bound_at(H, D, -np.inf) for D in [D, *given]), alpha), upper)
+        lower = bound_near_balance(max(label_bound_at(H, D, -np.inf) for D in [D, *given]), alpha)
+        return Bracket(lower, upper, H.points.n_excluded)
 
     def bound(weight: float) -> float:
         return label_bound_at(H, diagonal + weight * drift, weight, alpha)
@@ -105,7 +106,7 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         )
         others = [label_bound_at(H, D, weight, alpha) for D in given for weight in (guess, float(found.x))]
         lower = max(lower, -float(found.fun), *others)
-    return Bracket(lower, upper)
+    return Bracket(lower, upper, H.points.n_excluded)
 
 
 def label_bound_at(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:

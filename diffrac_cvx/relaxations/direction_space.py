@@ -107,7 +107,8 @@ def v_space(
 
     problem = cp.Problem(cp.Minimize(objective), [terms.roots, *terms.l1_constraints])
     size = direction_size(coordinates)._replace(points=len(X_all))
-    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, {"nu": terms.nu}, shortcut=shortcut)
+    parameters, trivial = {"nu": terms.nu}, Bracket(0.0, 1.0, points.n_excluded)
+    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, parameters, trivial, shortcut)
 
 
 def v_space_normalized(
@@ -158,12 +159,13 @@ def v_space_normalized(
         if answer is None or answer.G is None:
             return None
         size = (1.0 - value_of(terms.nu)) ** 0.5
-        return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(-size, -size))
+        bounds = Bracket(-size, -size, points.n_excluded)
+        return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=bounds)
 
     constraining = [terms.roots, *terms.l1_constraints, terms.quadratic == 1]
     problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), constraining)
     size, parameters = direction_size(coordinates), {"nu": terms.nu}
-    trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
+    trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf, points.n_excluded)
     return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)
 
 
@@ -223,7 +225,8 @@ def lifted(
 
     problem = cp.Problem(cp.Minimize(objective), [unit, *l1_constraints])
     size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
-    return Relaxation("lifted", "Eq. (11)", problem, read, size, {"nu": weight}, shortcut=shortcut)
+    parameters, trivial = {"nu": weight}, Bracket(0.0, 1.0, points.n_excluded)
+    return Relaxation("lifted", "Eq. (11)", problem, read, size, parameters, trivial, shortcut)
 
 
 class Coordinates(NamedTuple):
@@ -342,7 +345,8 @@ def read_offset_only(X: Points, nu: float) -> Solution | None:
     """Return the closed-form solution at nu = 0 or without features: offset only, Y = 11', value nu; otherwise None."""
     G = offset_solution(X, nu)
     upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
-    return None if G is None else Solution(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
+    bounds = Bracket(nu, upper, X.n_excluded)
+    return None if G is None else Solution(F=np.ones((len(X), 1)), G=G, value=upper, bracket=bounds)
 
 
 def direction_size(coordinates: Coordinates) -> Size:

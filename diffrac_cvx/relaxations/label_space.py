@@ -19,10 +19,10 @@ from diffrac_cvx.certificates.label_space import (
 )
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array, as_data, centered_data, in_unit_interval, positive_int
+from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval, positive_int
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.linear_algebra import column_basis, psd_factor, unit_rows
+from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
@@ -73,16 +73,18 @@ def penalized_nu(
 
     def read() -> Solution:
         F = H.points.chunklets.expand(unit_rows(psd_factor(matrix_of(Y), rtol=1e-14)))
-        bounds = Bracket(*bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit)), H.points.n_excluded)
+        bounds = bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit))
         rounding_bound = RoundingBound(H.points, value_of(weight), penalty)
         return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound)
 
     def shortcut() -> Solution | None:
-        return all_ones(n) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
+        return all_ones(H) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
 
     size = size._replace(side=N, nonzeros=N * N)
     problem = cp.Problem(cp.Minimize(objective), [unit])
-    return Relaxation("penalized_nu", "Eq. (8)", problem, read, size, {"nu": weight}, shortcut=shortcut)
+    return Relaxation(
+        "penalized_nu", "Eq. (8)", problem, read, size, {"nu": weight}, trivial_bounds(H), shortcut=shortcut
+    )
 
 
 def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
@@ -125,11 +127,12 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
 
     def shortcut() -> Solution | Relaxation | None:
         if value_of(weight) == 1.0:
-            return all_ones(n)
+            return all_ones(H)
         return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEAR_BALANCE else None
 
     problem = cp.Problem(cp.Minimize(label_residual(Y, H)), [unit, cp.sum(Y) / n**2 == weight])
-    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, {"alpha": weight}, shortcut=shortcut)
+    parameters, trivial = {"alpha": weight}, trivial_bounds(H)
+    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, parameters, trivial, shortcut=shortcut)
 
 
 def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
@@ -150,13 +153,14 @@ def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
         return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), alpha, diagonal_multiplier(unit))
 
     size = label_size(n, "constrained_alpha")._replace(side=n - 1, nonzeros=n * n * n // 2)
-    return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(residual), [unit]), read, size)
+    problem, trivial = cp.Problem(cp.Minimize(residual), [unit]), trivial_bounds(H)
+    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, trivial=trivial)
 
 
 def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -> Solution:
     """Return the certified solution of (7) at the feasible point nearest to a factor."""
     F = with_imbalance(F, alpha)
-    bounds = Bracket(*bracket_alpha(H, F, alpha, mu), H.points.n_excluded)
+    bounds = bracket_alpha(H, F, alpha, mu)
     return Solution(F=F, value=bounds.upper, bracket=bounds)
 
 
@@ -216,7 +220,8 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
 
     problem = cp.Problem(cp.Minimize(objective), [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0])
     size = size._replace(nonzeros=2 * n * n)
-    return Relaxation("multiclass", "section 4", problem, read, size, {"nu": weight}, shortcut=shortcut)
+    parameters, trivial = {"nu": weight}, trivial_bounds(H)
+    return Relaxation("multiclass", "section 4", problem, read, size, parameters, trivial, shortcut=shortcut)
 
 
 def correlation(X: npt.ArrayLike) -> Relaxation:
@@ -245,10 +250,11 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     """
     import cvxpy as cp
 
-    data = as_data(X)
-    n = len(data)
+    points = weighted_points(centered_data(X))
+    n = len(points)
     size = label_size(n, "correlation")
-    Q = column_basis(data)
+    H = projection_of(points)
+    Q, n_excluded = H.Q, H.points.n_excluded
     M = cp.Variable((n, n), PSD=True, name="M")
 
     def read() -> Solution:
@@ -257,11 +263,11 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
         value = -float(np.sum((Q.T @ F) ** 2)) / centered_fraction if centered_fraction > 0 else 0.0
         lower = -float(n) if Q.shape[1] else 0.0
         value = max(value, lower)
-        return Solution(F=F, value=value, bracket=Bracket(lower, value))
+        return Solution(F=F, value=value, bracket=Bracket(lower, value, n_excluded))
 
     problem = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(Q @ Q.T, M))), [cp.diag(M) == 1 + cp.sum(M) / n**2])
-    size = size._replace(instead=CORRELATION_ALTERNATIVE)
-    return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, trivial=Bracket(-float(n), 0.0))
+    size, trivial = size._replace(instead=CORRELATION_ALTERNATIVE), Bracket(-float(n), 0.0, n_excluded)
+    return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, trivial=trivial)
 
 
 def label_residual(Y: cp.Expression, H: Projection) -> cp.Expression:
@@ -280,9 +286,14 @@ def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
     return None if value is None or not np.all(np.isfinite(value)) else -np.ravel(value)
 
 
-def all_ones(n: int) -> Solution:
+def all_ones(H: Projection) -> Solution:
     """Return the solution Y = 11', which is optimal with value 0 if the imbalance is not penalised."""
-    return Solution(F=np.ones((n, 1)), value=0.0, bracket=Bracket(0.0, 0.0))
+    return Solution(F=np.ones((len(H.Q), 1)), value=0.0, bracket=Bracket(0.0, 0.0, H.points.n_excluded))
+
+
+def trivial_bounds(H: Projection) -> Bracket:
+    """Return the bounds of every table, with the number of excluded columns."""
+    return Bracket(0.0, 1.0, H.points.n_excluded)
 
 
 def label_size(n: int, name: str) -> Size:

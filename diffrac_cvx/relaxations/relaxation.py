@@ -68,7 +68,7 @@ class Relaxation:
     size : Size
         Problem size, which determines the default solver and the memory estimate.
     trivial : Bracket
-        Bounds on the value that hold for all data.
+        Bounds on the value that hold for all data, with the number of excluded columns.
     shortcut : callable
         Function that returns a closed-form `Solution`, a better-posed `Relaxation` of the same problem, or None.
     """

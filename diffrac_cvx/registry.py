@@ -105,20 +105,20 @@ def from_normalized(bounds: Bracket, task: ComparisonTask) -> Bracket:
     value at most 1 - w^2 in (15), at its best scale.
     """
     lower, upper = (1.0 - min(bound, 0.0) ** 2 for bound in bounds)
-    return Bracket(-np.inf if np.any(task.penalty.c) else lower, upper)
+    return Bracket(-np.inf if np.any(task.penalty.c) else lower, upper, bounds.n_excluded)
 
 
 def from_multiclass(bounds: Bracket, task: ComparisonTask) -> Bracket:
     """Return the bounds implied by the multi-class relaxation, whose value is nu/k + (1 - 1/k) times that of (8)."""
     nu, k = task.nu, task.k
     lower, upper = (min((bound - nu / k) / (1.0 - 1.0 / k), 1.0) for bound in bounds)
-    return Bracket(lower, upper)
+    return Bracket(lower, upper, bounds.n_excluded)
 
 
 def from_constrained(bounds: Bracket, task: ComparisonTask) -> Bracket:
     """Return the bounds implied by (7): the value of (8) is the minimum over alpha of (7) + nu alpha."""
     shift = task.nu * task.alpha
-    return Bracket(bounds.lower + shift - task.alpha_slack, bounds.upper + shift)
+    return Bracket(bounds.lower + shift - task.alpha_slack, bounds.upper + shift, bounds.n_excluded)
 
 
 @dataclass(frozen=True)

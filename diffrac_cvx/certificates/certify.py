@@ -32,7 +32,6 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_satisfied
 from diffrac_cvx.points.dense import weighted_points
-from diffrac_cvx.points.exclusion import PointsKind, exclude_columns
 from diffrac_cvx.points.factors import Sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.points import Points
@@ -42,7 +41,7 @@ from diffrac_cvx.problem.direction_problem import (
     SOLVER_COPIES,
     direction_problem,
     problem_by_rows,
-    without_collinear,
+    without_excluded,
 )
 from diffrac_cvx.problem.formatting import format_gap, format_upper
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of, weights_of
@@ -187,13 +186,6 @@ def certify_y(
     bounds = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
     require_consistent(*bounds, "the label matrix")
     return bounds
-
-
-def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
-    """Return the points without the columns that are excluded from problem (15)."""
-    if X.is_streamed:  # the problem itself finds the columns to exclude
-        return exclude_columns(X, direction_problem(X, nu, penalty).coordinates.excluded)
-    return without_collinear(X, penalty)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,10 +4,12 @@ import gzip
 import hashlib
 import io
 import os
+import threading
 import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,9 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.writing import atomic_file
-from diffrac_cvx.points.checks import Array, one_of
+from diffrac_cvx.points.checks import Array, one_of, positive
 from diffrac_cvx.points.linear_algebra import inverse_or_one, standardize_columns
 
 KINDS = ("two-class", "multi-label", "extra")
@@ -211,7 +214,35 @@ def parse_file(record: DataSet, packed: bytes) -> tuple[Array, Array]:
     return read_libsvm(packed)
 
 
-def fetch(name: str) -> Path:
+def download(url: str, time_limit: float) -> bytes:
+    """Return the file at an address; raise TimeoutError after the time limit in seconds.
+
+    The timeout of a connection starts again with every byte, so the file is read in a thread.  After the limit this
+    thread runs until the server has sent a block or is silent, and its bytes are not used.
+    """
+    import requests  # here because most users never download a file
+
+    answer, timer = Future[bytes](), Timer(time_limit)
+
+    def read() -> None:
+        try:
+            with requests.get(url, stream=True, timeout=TIMEOUT, allow_redirects=False) as response:
+                if response.status_code != requests.codes.ok:
+                    raise requests.RequestException(response=response)
+                blocks = list[bytes]()
+                for block in islice(response.iter_content(BLOCK), MAX_BLOCKS):
+                    blocks.append(block)
+                    if timer.is_over:
+                        raise TimeoutError
+            answer.set_result(b"".join(blocks))
+        except Exception as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    return answer.result(timer.remaining)
+
+
+def fetch(name: str, *, time_limit: float = 300.0) -> Path:
     """Download the file of a data set, unless it is already present, and return its path.
 
     The file is saved in $DIFFRAC_DATA_HOME, or in diffrac_cvx in the user's cache folder, and only if its sha256 is the
@@ -222,35 +253,37 @@ def fetch(name: str) -> Path:
     ----------
     name : str
         Data set with a known address, such as "australian", "dna" or "w1a"; a shipped one is not downloaded.
+    time_limit : float
+        Time limit of the whole download in seconds, > 0; default 300.
 
     Raises
     ------
     ParameterError
-        If the name is unknown, or no address is known.
+        If the name is unknown, no address is known, or the time limit is not positive.
     DataError
-        If the file cannot be downloaded, has another sha256, or has moved.
+        If the file cannot be downloaded within the time limit, has another sha256, or has moved.
     OSError
         If the folder cannot be written to.
     """
-    record = SETS[one_of(name, "name", SETS)]
+    record, time_limit = SETS[one_of(name, "name", SETS)], positive(time_limit, "time_limit")
     for path in possible_paths(record):
         if path.is_file() and matches_checksum(record, path.read_bytes()):
             return path
     if not record.url:
         raise ParameterError(explain_missing(record))
-    import requests  # here because most users never download a file
+    import requests
 
     path = cache_folder() / record.file
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with requests.get(record.url, stream=True, timeout=TIMEOUT, allow_redirects=False) as response:
-            if response.status_code != requests.codes.ok:
-                raise requests.RequestException(response=response)
-            packed = b"".join(islice(response.iter_content(BLOCK), MAX_BLOCKS))
+        packed = download(record.url, time_limit)
         if not matches_checksum(record, packed):
             raise DataError(f"{record.url} is not the known file of {name!r} (its sha256 differs); no file was saved")
         with atomic_file(path) as part:
             part.write_bytes(packed)
+    except TimeoutError:
+        message = f"{name!r} was not downloaded from {record.url} within {time_limit:g} s; no file was saved"
+        raise DataError(f"{message}. Raise time_limit, or save the file of a mirror as {path}") from None
     except requests.RequestException as error:
         answer = type(error).__name__ if error.response is None else f"status {error.response.status_code}"
         message = f"{name!r} could not be downloaded from {record.url} ({answer}); no file was saved"

@@ -54,7 +54,7 @@ class MultiLabelDiffrac(AffineClusterer):
         Directions, in the units of X, and offsets: the values are about +-``weights_[j + 1]`` with and without label j.
     scaled_coef_ : (n_labels, d) array
         Directions per standard deviation of each feature.
-    support_, groups_used_, lower_bound_, upper_bound_, result_, n_iter_, n_features_in_, feature_names_in_
+    support_, groups_used_, lower_bound_, upper_bound_, n_excluded_, result_, n_iter_, n_features_in_, feature_names_in_
         As for `DiffracClustering`.
     """
 

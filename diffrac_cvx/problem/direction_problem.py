@@ -14,7 +14,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix, format_indices, warn_degenerate
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.exclusion import PointsKind, exclude, is_rounding_noise
+from diffrac_cvx.points.exclusion import PointsKind, exclude, exclude_columns, is_rounding_noise
 from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
@@ -323,6 +323,13 @@ def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
     """Return centred points without the unpenalised columns that are collinear up to rounding, see `exclude`."""
     weights = weights_of(penalty, X.shape[1])
     return exclude(X, (weights.a > 0.0) | (weights.c > 0.0))
+
+
+def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
+    """Return the points without the columns that are excluded from problem (15), also if X is streamed."""
+    if X.is_streamed:  # the problem itself finds the columns to exclude
+        return exclude_columns(X, direction_problem(X, nu, penalty).coordinates.excluded)
+    return without_collinear(X, penalty)
 
 
 def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:

@@ -161,15 +161,16 @@ def v_space_normalized(
             return None
         size = (1.0 - value_of(terms.nu)) ** 0.5
         lower = max(-size * (1.0 + 2.0**-50), -1.0)
-        return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(lower, -size))
+        return answer._replace(
+            G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(lower, -size, points.n_excluded)
+        )
 
     constraining = [terms.roots, *terms.l1_constraints, terms.quadratic == 1]
     problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), constraining)
     size, parameters = direction_size(coordinates), {"nu": terms.nu}
-    trivial = Bracket(-1.0, 0.0 if coordinates.pair_penalty is None else np.inf)
-    ends: dict[str, Any] = {"lower": -1.0, "upper": trivial.upper}
+    ends: dict[str, Any] = {"lower": -1.0, "upper": 0.0 if coordinates.pair_penalty is None else np.inf}
     statement = lambda: state("normalized", value_of(terms.nu), penalty, points, **ends)  # noqa: E731
-    return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, statement, parameters, trivial, shortcut)
+    return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, statement, parameters, shortcut)
 
 
 def lifted(
@@ -348,7 +349,8 @@ def read_offset_only(X: Points, nu: float) -> Solution | None:
     """Return the closed-form solution at nu = 0 or without features: offset only, Y = 11', value nu; otherwise None."""
     G = offset_solution(X, nu)
     upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
-    return None if G is None else Solution(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
+    bounds = Bracket(nu, upper, X.n_excluded)
+    return None if G is None else Solution(F=np.ones((len(X), 1)), G=G, value=upper, bracket=bounds)
 
 
 def direction_size(coordinates: Coordinates) -> Size:

@@ -81,7 +81,7 @@ def penalized_nu(
         return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound, proofs=proofs)
 
     def shortcut() -> Solution | None:
-        return all_ones(n) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
+        return all_ones(H) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
 
     size = size._replace(side=N, nonzeros=N * N)
     problem = cp.Problem(cp.Minimize(objective), [unit])
@@ -129,7 +129,7 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
 
     def shortcut() -> Solution | Relaxation | None:
         if value_of(weight) == 1.0:
-            return all_ones(n)
+            return all_ones(H)
         return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEAR_BALANCE else None
 
     pose = lambda: state("imbalance", 1.0, NO_PENALTY, H.points, alpha=value_of(weight))  # noqa: E731
@@ -268,8 +268,7 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     problem = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(Q @ Q.T, M))), [cp.diag(M) == 1 + cp.sum(M) / n**2])
     size = size._replace(instead=CORRELATION_ALTERNATIVE)
     pose = lambda: state("correlation", 1.0, NO_PENALTY, H.points, lower=-float(n), upper=0.0)  # noqa: E731
-    trivial = Bracket(-float(n), 0.0, H.points.n_excluded)
-    return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, pose, trivial=trivial)
+    return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, pose)
 
 
 def label_residual(Y: cp.Expression, H: Projection) -> cp.Expression:
@@ -288,9 +287,9 @@ def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
     return None if value is None or not np.all(np.isfinite(value)) else -np.ravel(value)
 
 
-def all_ones(n: int) -> Solution:
+def all_ones(H: Projection) -> Solution:
     """Return the solution Y = 11', which is optimal with value 0 if the imbalance is not penalised."""
-    return Solution(F=np.ones((n, 1)), value=0.0, bracket=Bracket(0.0, 0.0))
+    return Solution(F=np.ones((len(H.Q), 1)), value=0.0, bracket=Bracket(0.0, 0.0, H.points.n_excluded))
 
 
 def label_size(n: int, name: str) -> Size:

@@ -18,8 +18,6 @@ from diffrac_cvx.problem.result import Bracket
 if TYPE_CHECKING:
     import cvxpy as cp
 
-UNIT_INTERVAL = Bracket(0.0, 1.0)
-
 
 class Solution(NamedTuple):
     """Certified solution, in the same form for all relaxations.
@@ -71,8 +69,6 @@ class Relaxation:
         Parameters that can be changed without recompilation; see `at`.
     size : Size
         Problem size, which determines the default solver and the memory estimate.
-    trivial : Bracket
-        Bounds on the value that hold for all data.
     shortcut : callable
         Function that returns a closed-form `Solution`, a better-posed `Relaxation` of the same problem, or None.
     pose : callable
@@ -86,8 +82,12 @@ class Relaxation:
     size: Size
     pose: Callable[[], Certificate]
     parameters: Mapping[str, cp.Parameter] = field(default_factory=dict)
-    trivial: Bracket = UNIT_INTERVAL
     shortcut: Callable[[], Solution | Relaxation | None] = lambda: None
+
+    @property
+    def trivial(self) -> Bracket:
+        """Bounds on the value without a solution."""
+        return self.pose().bracket
 
     def at(self, **values: float) -> Self:
         """Set parameters by name, in place and without recompilation, and return the relaxation.

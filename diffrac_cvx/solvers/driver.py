@@ -6,6 +6,7 @@ never timed, so that the same call gives the same result on every machine unless
 
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
 from diffrac_cvx.certificates.proof import TRIVIAL, Bound, best_of
 from diffrac_cvx.certificates.screening import screen_components
-from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.work import work_done
@@ -40,6 +41,8 @@ from diffrac_cvx.problem.direction_problem import (
     offset_solution,
     unit_problem,
     warn_if_uninformative,
+    without_collinear,
+    without_excluded,
 )
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Components, Progress, Result, Status
@@ -192,16 +195,20 @@ def solve_by_iterates(
     and constraints are streamed if ``are_many(n, d)``; a sparse matrix may be stored ``by_columns``.
     """
 
-    def trivial(shape: tuple[int, ...], status: Status, G: Array | None = None, upper: float = 1.0) -> Result:
+    def trivial(
+        shape: tuple[int, ...], status: Status, G: Array | None = None, upper: float = 1.0, points: Points | None = None
+    ) -> Result:
         """Return a result without iterations, all points in one cluster; without G at V = 0."""
         (n, d), lower = shape, 0.0 if G is None else nu
         G = np.zeros((d + int(nu < 1.0), 1)) if G is None else G
+        bounds: dict[str, Any] = {"lower": lower, "upper": upper, "G": G}
+        if points is None:
+            certificate = Certificate("directions", nu=nu, penalty=penalty, shape=(n, d), **bounds)
+        else:
+            certificate = state("directions", nu, penalty, points, sample.weights, constraints, **bounds)
+        ends: dict[str, Any] = {"value": upper, "n_excluded": certificate.n_excluded, "certificate": certificate}
         F, seconds = np.ones((n, 1)), stopping.timer.elapsed
-        ends: dict[str, Any] = {"value": upper, "lower": lower, "upper": upper}
-        certificate = Certificate("directions", lower, upper, nu, penalty, (n, d), G=G)
-        return Result(
-            **ends, factor=F, G=G, status=status, n_iter=0, seconds=seconds, solver=solver, certificate=certificate
-        )
+        return Result(**ends, **bounds, factor=F, status=status, n_iter=0, seconds=seconds, solver=solver)
 
     # 1. Read the table, and return the closed form if only the offset remains.
     nu = in_unit_interval(nu, "nu")
@@ -213,10 +220,15 @@ def solve_by_iterates(
     except EarlyExitError as leave:
         return trivial(np.shape(X), leave.status)
     data, shape = sample.X, sample.X_all.shape
+    n, d = data.shape
+    exclusion_deadline = None if n * d**2 <= 1e9 else stopping.deadline  # small tables take a fraction of a second
     offset = offset_solution(data, nu)
     if offset is not None:
-        return trivial(shape, Status.CLOSED_FORM, offset, min(round_up(nu), 1.0))  # 1 - nu is rounded, and with it V
-    n, d = data.shape  # of large data, a single product or decomposition may take longer than the callback waits
+        with one_thread(), time_limited(exclusion_deadline), suppress(EarlyExitError, ResourceError):
+            data = without_excluded(data, nu, penalty)  # or all columns, for which the bounds hold too
+        upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
+        return trivial(shape, Status.CLOSED_FORM, offset, upper, data)
+    # Of large data, a single product or decomposition may take longer than the callback waits.
     stopping.calls_periodically = n * d >= 2e7 or n * d**2 >= 2e8 or d >= 400
     with one_thread(), time_limited(stopping.deadline):
         # 2. Pose the problem; at the time limit only in unit columns, without its matrices, to state the start.
@@ -228,11 +240,14 @@ def solve_by_iterates(
         except EarlyExitError as leave:
             if data.is_streamed:
                 return trivial(shape, leave.status)
+            if exclusion_deadline is None:
+                with time_limited(None):
+                    data = without_collinear(data, penalty)
             with time_limited(Deadline(lambda: 0.0)):  # ends every computation that can be cut short
                 problem, points = unit_problem(data, nu, penalty), iter(())
                 warm_start = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # the data are below rounding error relative to the penalty
-            return trivial(shape, Status.OVERFLOW)
+            return trivial(shape, Status.OVERFLOW, points=exclude_columns(data, problem.coordinates.excluded))
         # 3. Certify the iterates.
         if warm_start.U is not None and not certifies_start:
             points = chain([Iterate(warm_start.U, 0, DualPoint(C=warm_start.C), warm_start.point)], points)
@@ -240,6 +255,7 @@ def solve_by_iterates(
         dual: DualPoint | None = None
         bound, history, status = TRIVIAL, list[Progress](), None
         stopping.count_rows = lambda: problem.X.rows_read
+        stopping.progress.n_excluded = problem.coordinates.n_excluded
         try:
             for iterate in points:
                 # The point may become the best even if no time is left for its lower bound.
@@ -319,10 +335,10 @@ def with_all_points(
     return replace(found, factor=F)
 
 
-def with_bracket(error: DataError, lower: float, upper: float) -> DataError:
+def with_bracket(error: DataError, bounds: Bracket) -> DataError:
     """Return the error with the bounds certified before the data changed or became unreadable."""
-    message = f"{error}; certified so far: the optimum lies in {Bracket(lower, upper)}, for the data as first read"
-    return type(error)(message, bracket=(lower, upper))
+    message = f"{error}; certified so far: the optimum lies in {bounds}, for the data as first read"
+    return type(error)(message, bracket=bounds)
 
 
 def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> Components | None:

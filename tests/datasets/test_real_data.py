@@ -2,6 +2,9 @@
 
 import hashlib
 import io
+import socketserver
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path, PurePath
 
@@ -178,3 +181,52 @@ def test_without_a_connection_the_error_says_where_the_file_may_be_put(home, mon
     monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], url="https://127.0.0.1:9/w1a"))
     with pytest.raises(DataError, match=rf"w1a \(ConnectionError\).*save the file of a mirror as {home}"):
         datasets.fetch("w1a")
+
+
+HEADER = b"HTTP/1.0 200 OK\r\nContent-Length: 5000\r\n\r\n"
+
+
+@pytest.fixture
+def slow_server():
+    """Function that returns the address of a server that sends some bytes at once, then one every 20 ms."""
+    over = threading.Event()
+
+    def address(at_once):
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self):
+                self.rfile.readline()
+                self.wfile.write(at_once)
+                for byte in HEADER[len(at_once) :] + CONTENT:
+                    if over.wait(0.02):
+                        return
+                    self.wfile.write(bytes([byte]))
+
+        server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}).start()
+        return f"http://127.0.0.1:{server.server_address[1]}/w1a"
+
+    servers = []
+    yield address
+    over.set()
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("at_once", [b"", HEADER], ids=["the header", "the file"])
+def test_a_server_that_sends_a_byte_now_and_then_holds_no_download_beyond_its_time_limit(
+    home, at_once, slow_server, monkeypatch
+):
+    monkeypatch.setattr(real, "TIMEOUT", 0.3)
+    monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], url=slow_server(at_once)))
+    started = time.perf_counter()
+    with pytest.raises(DataError, match=r"within 0\.5 s; no file was saved\. Raise time_limit"):
+        datasets.fetch("w1a", time_limit=0.5)
+    assert 0.5 <= time.perf_counter() - started < 3.0
+    assert list(home.iterdir()) == []
+
+
+def test_the_time_limit_of_a_download_is_positive():
+    with pytest.raises(ParameterError, match="time_limit = 0"):
+        datasets.fetch("w1a", time_limit=0.0)

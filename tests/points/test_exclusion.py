@@ -4,6 +4,7 @@ Labels are compared with least squares in many digits: a lower bound above their
 record reports an excluded column.
 """
 
+import inspect
 import warnings
 from decimal import Decimal
 
@@ -119,29 +120,83 @@ def test_columns_that_vary_as_their_rounding_are_excluded_if_nothing_penalizes_t
         assert dc.low_rank(X).n_excluded == 0
 
 
-def test_every_record_that_states_a_bound_says_how_many_columns_are_excluded():
-    celsius = np.round(np.random.default_rng(0).normal(15, 8, 12), 1)
-    X = np.column_stack([celsius, celsius * 1.8 + 32])
-    seen = []
+BOUNDS = "Result", "Bracket", "LabelCertificate", "OptimalLabels", "CutCertificate", "RegularizationPath", "Comparison"
+
+
+def collinear(n=8):
+    """Return a table of four columns, two of which are combinations of the others."""
+    celsius, humidity = np.round(np.random.default_rng(0).normal([15, 60], 8, (n, 2)).T, 1)
+    return np.column_stack([celsius, humidity, celsius * 1.8 + 32, celsius + humidity])
+
+
+def statements(X, nu):
+    """Return the numbers of excluded columns that every public statement of a bound gives, by function."""
+    y, seen, loose = np.where(np.arange(len(X)) % 2, 1.0, -1.0), [], {"ridge": 0.0, "standardize": False}
+    result = dc.low_rank(X, nu, callback=seen.append)
+    best = dc.optimal_labels(X, nu, certificate=True)
+    table = dc.compare(X, nu=nu, methods=["low_rank"])
+    known = np.where(np.arange(len(X)) < 4, y, np.nan)
+    found = {
+        **{name: solver.function(X, nu, max_iter=50) for name, solver in dc.registry.SOLVERS.items()},
+        "low_rank of rows": dc.low_rank(scipy.sparse.csr_array(X), nu),
+        "low_rank, stopped": dc.low_rank(X, nu, time_limit=1e-9),
+        "bracket": result.bracket,
+        "progress": seen[0] if seen else result,
+        "certify_v": dc.certify_v(X, result, nu),
+        "certify_v of a matrix": dc.certify_v(X, np.eye(4), nu),
+        "certify_y": dc.certify_y(X, result.F, nu),
+        "certify_y at alpha": dc.certify_y(X, result.F, alpha=1.0 - nu),
+        "certify_labels": dc.certify_labels(X, y, 0.0, nu=nu),
+        "certify_clusters": dc.certify_clusters(X, np.arange(len(X)) % 3, 0.0, nu=nu),
+        "optimal_labels": best,
+        "optimal_labels, stopped": dc.optimal_labels(X, nu, time_limit=0.0),
+    }
+    if best.certificate is not None:
+        found["check_certificate"] = dc.check_certificate(X, best.certificate).bracket
+    for name, record in dc.registry.RELAXATIONS.items():
+        task = dc.registry.ComparisonTask(X=X, nu=nu, alpha=1.0 - nu)
+        relaxation = record.build(task)
+        found |= {f"{name}, stopped": dc.solve(relaxation, max_iter=1), f"{name}, trivial": relaxation.trivial}
+        found[name] = dc.solve(relaxation)
+        implied = record.bounds_15(found[name].bracket, task)
+        found |= {} if implied is None else {f"bounds on (15) by {name}": implied}
+    counts = {name: one.n_excluded for name, one in found.items()}
+    counts["compare"] = table.rows[0]["excluded"]
+    counts["nu_path"] = dc.paths.nu_path(X, [nu]).n_excluded[0]
+    free = dc.Penalty(lam=[1.0, 0.0, 0.0, 0.0])  # one column is then a combination of the others without a penalty
+    counts["lambda_path"] = dc.paths.lambda_path(X[:, [0, 1, 1, 1]], [0.1], free, nu=nu).n_excluded[0]
+    for estimator in (
+        dc.DiffracClustering(nu=nu, **loose),
+        dc.DiffracClustering(nu=nu, prove=True, **loose),
+        dc.DiffracClustering(nu=nu, ridge=0.0),
+        dc.MultiLabelDiffrac(nu=nu, **loose),
+        dc.DiffracClusteringCV(nus=[nu], ridges=[0.0], lams=[0.0], n_resamples=2),
+    ):
+        counts[str(estimator)] = estimator.fit(X).n_excluded_
+    counts["DiffracClassifier"] = dc.DiffracClassifier(nu=nu, **loose).fit(X, known).n_excluded_
+    return counts
+
+
+@pytest.mark.parametrize("nu", [0.0, 0.5, 1.0])
+def test_every_public_statement_of_a_bound_gives_the_same_number_of_excluded_columns(nu):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = claims(X, dc.Penalty()) | {
-            "penalized_nu": dc.solve(dc.penalized_nu(X), "CLARABEL"),
-            "constrained_alpha": dc.solve(dc.constrained_alpha(X, 0.1), "CLARABEL"),
-            "v_space": dc.solve(dc.v_space(X), "CLARABEL"),
-            "lifted": dc.solve(dc.lifted(X), "CLARABEL"),
-            "v_space_normalized": dc.solve(dc.v_space_normalized(X), "CLARABEL"),
-            "multiclass": dc.solve(dc.multiclass(X, 3), "CLARABEL"),
-            "bracket": dc.low_rank(X, callback=seen.append).bracket,
-        }
-        model = dc.DiffracClustering(ridge=0.0, test_structure=False).fit(X)
-        path = dc.paths.nu_path(X, [0.5, 1.0])
-        table = dc.compare(X, methods=["low_rank"])
-    assert {name for name, one in found.items() if one.n_excluded != 1} == set()
-    assert all(line.n_excluded == 1 for line in seen)
-    assert (model.n_excluded_, path.n_excluded.tolist(), table.rows[0]["excluded"]) == (1, [1, 1], 1)
-    for name in ("optimal_labels", "certify_v", "certify_labels", "certify_clusters", "low_rank"):
-        assert "excluded" in str(found[name]), name
+        counts = statements(collinear(), nu)
+    assert {name: count for name, count in counts.items() if count != 2} == {}
+    public = {**vars(dc.paths), **{name: getattr(dc, name) for name in dir(dc)}}.items()
+    returns = {name: inspect.signature(one).return_annotation for name, one in public if inspect.isfunction(one)}
+    states = {name for name, kind in returns.items() if getattr(kind, "__name__", kind) in BOUNDS}
+    assert states - {"solve", "low_rank_path"} <= set(counts)
+
+
+def test_the_text_of_a_bound_says_how_many_columns_are_excluded():
+    X, y = collinear(), np.where(np.arange(8) % 2, 1.0, -1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = dc.low_rank(X)
+        found = [result, dc.certify_v(X, result), dc.certify_labels(X, y, result), dc.optimal_labels(X)]
+        found.append(dc.certify_clusters(X, np.arange(8) % 3, result))
+    assert all("2 columns excluded" in str(one) or "n_excluded=2" in str(one) for one in found)
 
 
 @pytest.mark.parametrize("form", ["array", "streamed"])

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
 RECIPE = (ROOT / ".github/recipe/meta.yaml").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
 WORKFLOW = (ROOT / ".github/workflows/tests.yml").read_text()
 
 
@@ -50,6 +51,10 @@ def test_each_python_that_is_promised_and_the_floors_are_tested_and_every_depend
     for version in ("3.11", "3.12", "3.13"):
         assert f'"{version}"' in WORKFLOW
         assert f"Programming Language :: Python :: {version}" in PROJECT["project"]["classifiers"]
+    promised = [name.rpartition(" ")[2] for name in PROJECT["project"]["classifiers"] if "3." in name]
+    matrix = yaml.safe_load(WORKFLOW)["jobs"]["newest"]["strategy"]["matrix"]
+    assert matrix["python-version"] == promised, "another one may fail"
+    assert all(other["may-fail"] and other["python-version"] not in promised for other in matrix["include"])
     assert "--resolution lowest-direct" in WORKFLOW
     extras = PROJECT["project"]["optional-dependencies"]
     for needed in sum(extras.values(), PROJECT["project"]["dependencies"]):
@@ -59,6 +64,33 @@ def test_each_python_that_is_promised_and_the_floors_are_tested_and_every_depend
     for needed in [*PROJECT["project"]["dependencies"], *extras["experiments"], *extras["dev"]]:
         name = re.match(r"[a-z0-9-]+", needed)[0]
         assert name == "diffrac-cvx" or re.search(rf"^{name}==", pins, flags=re.MULTILINE), needed
+
+
+def test_the_hooks_of_a_commit_run_the_pinned_tools_of_make_check():
+    repositories = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert [one["repo"] for one in repositories] == ["local"], "versions are in constraints.txt alone"
+    entries = [hook["entry"].replace(" --force-exclude", "") for one in repositories for hook in one["hooks"]]
+    recipe = re.search(r"\ncheck:.*\n((?:\t.*\n)+)", MAKEFILE)[1]
+    assert entries == [f".venv/bin/python -m {command}" for command in re.findall(r"\$\(RUN\) (.*)", recipe)]
+
+
+def test_only_a_wheel_that_was_tested_is_published_by_a_job_that_builds_nothing():
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
+    publish = jobs["publish"]
+    assert (jobs["test"]["needs"], publish["needs"], publish["environment"]) == ("build", "test", "pypi")
+    assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})] == ["publish"]
+    assert not any("run" in step for step in publish["steps"])
+    assert jobs["test"]["strategy"]["matrix"]["python-version"] == re.findall(r"Python :: (3\.\d+)", str(PROJECT))
+
+
+def test_every_target_of_make_that_contributors_and_workflows_are_told_to_run_exists():
+    targets = set(re.findall(r"^([a-z][a-z-]*):", MAKEFILE, flags=re.MULTILINE))
+    files = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / ".github").rglob("*.[my]*")]
+    text = "\n".join(path.read_text() for path in files)
+    named = " ".join(re.findall(r"(?:`|run: |^    )make ((?:[a-z][a-z-]*\b *)+)", text, flags=re.MULTILINE)).split()
+    assert {"check", "test-all", "wheel", "sdist", "mutation", "benchmark"} <= set(named)
+    started = yaml.safe_load((ROOT / ".github/workflows/benchmark.yml").read_text())[True]  # YAML 1.1 reads on as true
+    assert {*named, *started["workflow_dispatch"]["inputs"]["target"]["options"]} - targets == set()
 
 
 def test_version_date_title_and_keywords_are_the_same_wherever_they_stand():

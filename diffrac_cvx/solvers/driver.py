@@ -275,7 +275,9 @@ def solve_by_iterates(
         except EarlyExitError as leave:
             status = leave.status
         except DataError as error:
-            raise with_bracket(error, min(bound.lower, best.value), best.value) from error
+            raise with_bracket(
+                error, Bracket(min(bound.lower, best.value), best.value, problem.coordinates.n_excluded)
+            ) from error
         except (ArithmeticError, ValueError) as error:
             if not is_out_of_range(error):
                 raise
@@ -292,7 +294,7 @@ def solve_by_iterates(
             rounding_bound = RoundingBound(exclude_columns(data, problem.coordinates.excluded), nu, penalty)
             G, value = rounding_bound.or_trivial(problem.coordinates.inverse_transform(best.U))
         except DataError as error:
-            raise with_bracket(error, bound.lower, best.value) from error
+            raise with_bracket(error, Bracket(bound.lower, best.value, problem.coordinates.n_excluded)) from error
         if status is None or status is Status.OPTIMAL:
             status = Status.OPTIMAL if stopping.is_met(bound.lower, value) else Status.STALLED
         found = Result(

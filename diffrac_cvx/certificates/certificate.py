@@ -25,14 +25,14 @@ from diffrac_cvx.problem.result import Bracket
 
 FORMAT = 2  # version of the file format
 MAX_RATIO, MIN_UNPACKED = 50.0, 64e6  # bytes that a file unpacks to: times its size, and in any case
-RELAXATIONS = {
-    "labels": "Eq. (9) at the best labels",
-    "directions": "Eq. (8), (11) and (15)",
-    "imbalance": "Eq. (7)",
-    "normalized": "Eq. (21)",
-    "correlation": "Eq. (23)-(24)",
-    "classes": "the relaxation for K classes",
-    "clusters": "the objective of K clusters",
+RELAXATIONS = {  # what is bounded, the fields that its point may have, and its parameter besides nu
+    "labels": ("Eq. (9) at the best labels", ("labels",), None),
+    "directions": ("Eq. (8), (11) and (15)", ("F", "G"), None),
+    "imbalance": ("Eq. (7)", ("F",), "alpha"),
+    "normalized": ("Eq. (21)", ("G",), None),
+    "correlation": ("Eq. (23)-(24)", ("F",), None),
+    "classes": ("the relaxation for K classes", ("F",), "n_clusters"),
+    "clusters": ("the objective of K clusters", ("labels",), "n_clusters"),
 }
 
 
@@ -126,7 +126,7 @@ class Certificate:
             points += f" in {len(np.unique(self.membership))} chunklets"
         by = f", by {n_rows} inequalities" * (n_rows > 0) + f", in {len(self.proofs)} branches" * (len(self.proofs) > 1)
         parameter = f"nu = {self.nu:g}" if self.alpha is None else f"alpha = {self.alpha:g}"
-        return f"{self.bracket} on {RELAXATIONS[self.relaxation]}, {points}, {parameter}{by}"
+        return f"{self.bracket} on {RELAXATIONS[self.relaxation][0]}, {points}, {parameter}{by}"
 
     # Arrays, and their file
 
@@ -199,11 +199,26 @@ def read_array(member: bytes) -> npt.NDArray[Any]:
 class Fields:
     """Values by name, each converted to doubles or integers and refused if that changes it."""
 
-    def __init__(self, given: Mapping[str, Any], prefix: str = "") -> None:
-        self.given, self.prefix = given, prefix
+    def __init__(self, given: Mapping[str, Any], prefix: str = "", unread: set[str] | None = None) -> None:
+        self.given, self.prefix, self.unread = given, prefix, set(given) if unread is None else unread
 
     def __contains__(self, name: str) -> bool:
         return self.prefix + name in self.given
+
+    def part(self, prefix: str) -> "Fields":
+        """Return the values whose names have this prefix."""
+        return Fields(self.given, prefix, self.unread)
+
+    def value(self, name: str) -> npt.NDArray[Any]:
+        """Return a value as an array of any type; DataError if it is missing or no array."""
+        what = self.prefix + name
+        if what not in self.given:
+            raise DataError(f"{what} is missing")
+        self.unread.discard(what)
+        try:
+            return np.asarray(self.given[what])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DataError(f"{what} is not an array") from error
 
     def numbers(self, name: str, shape: Sequence[int | None], low: float = -np.inf, high: float = np.inf) -> Array:
         """Return finite numbers from low to high, in an array of this shape; None is any length."""
@@ -218,15 +233,9 @@ class Fields:
         return float(self.numbers(name, (), low, high))
 
     def converted(self, name: str, shape: Sequence[int | None], dtype: Any, low: float, high: float) -> Any:
-        what = self.prefix + name
-        if what not in self.given:
-            raise DataError(f"{what} is missing")
-        try:
-            value = np.asarray(self.given[what])
-            with np.errstate(invalid="ignore"):
-                found = value.astype(dtype) if value.dtype.kind in "biuf" else None
-        except (TypeError, ValueError, OverflowError) as error:
-            raise DataError(f"{what} is not an array of numbers") from error
+        what, value = self.prefix + name, self.value(name)
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = value.astype(dtype) if value.dtype.kind in "biuf" else None
         if found is None or not np.array_equal(found, value):
             raise DataError(f"{what} is not an array of {'numbers' if dtype.kind == 'f' else 'integers'}")
         if found.ndim != len(shape) or any(k not in (None, size) for k, size in zip(shape, found.shape, strict=True)):
@@ -240,19 +249,21 @@ def parse(given: Mapping[str, Any]) -> Certificate:
     """Return the certificate of these arrays; raise DataError if one is missing, of another type, or out of range."""
     fields = Fields(given)
     fields.integers("format", (), FORMAT, FORMAT)
-    relaxation = str(np.asarray(given.get("relaxation", "")))
+    relaxation = str(fields.value("relaxation"))
     if relaxation not in RELAXATIONS:
         raise DataError(f"relaxation is {relaxation[:40]!r}")
+    _, points, parameter = RELAXATIONS[relaxation]
     n, d = map(int, fields.integers("shape", (2,), 1, 2**62))
     made: dict[str, Any] = {"relaxation": relaxation, "shape": (n, d), "nu": fields.number("nu", 0.0, 1.0)}
-    made |= {name: float(np.asarray(given.get(name, np.nan))) for name in ("lower", "upper")}
+    made["lower"] = fields.number("lower")
+    made["upper"] = np.inf if fields.value("upper").shape == () and given["upper"] == np.inf else fields.number("upper")
     if not made["lower"] <= made["upper"]:
         raise DataError("lower exceeds upper")
     made["penalty"] = parse_penalty(fields, d)
-    if "alpha" in fields:
+    if parameter == "alpha":
         made["alpha"] = fields.number("alpha", 0.0, 1.0)
-    if "n_clusters" in fields:
-        made["n_clusters"] = int(fields.integers("n_clusters", (), 2, n))
+    if parameter == "n_clusters":
+        made["n_clusters"] = int(fields.integers("n_clusters", (), 2, 2**62))
     if "weights" in fields:
         made["weights"] = fields.numbers("weights", (n,), 0.0)
     if "membership" in fields or "sign" in fields:
@@ -263,16 +274,15 @@ def parse(given: Mapping[str, Any]) -> Certificate:
             raise DataError("membership has a chunklet without points")
     if "excluded" in fields:
         made["excluded"] = fields.integers("excluded", (None,), 0, d - 1)
-    if "labels" in fields:
+    if "labels" in fields and "labels" in points:
         made["labels"] = fields.numbers("labels", (n,), -1.0, n)
-    if "direction" in fields:
-        shape = (made.get("n_clusters"), d) if relaxation == "clusters" else (d,)
+        shape = (made["n_clusters"], d) if relaxation == "clusters" else (d,)
         made["direction"] = fields.numbers("direction", shape)
-    if "F" in fields:
+    if "F" in fields and "F" in points:
         made["F"] = fields.numbers("F", (n, None))
-    if "G" in fields:
+    elif "G" in fields and "G" in points:
         made["G"] = fields.numbers("G", (None, None))
-    elif "G_places" in fields:
+    elif "G_places" in fields and "G" in points:
         D, r = map(int, fields.integers("G_shape", (2,), 1, 2**31))
         places = fields.integers("G_places", (None, 2), 0, 2**31)
         values = fields.numbers("G_values", (len(places),))
@@ -282,7 +292,9 @@ def parse(given: Mapping[str, Any]) -> Certificate:
     parts = {name.partition(".")[0] for name in given if "." in name}
     if parts != set(map(str, range(len(parts)))):
         raise DataError("the proofs are not numbered from 0")
-    made["proofs"] = tuple(parse_proof(Fields(given, f"{k}."), d) for k in range(len(parts)))
+    made["proofs"] = tuple(parse_proof(fields.part(f"{k}."), d) for k in range(len(parts)))
+    if fields.unread:
+        raise DataError(f"{min(fields.unread)} is no part of a certificate on {relaxation!r}")
     return Certificate(**made)
 
 
@@ -312,8 +324,9 @@ def parse_proof(fields: Fields, d: int) -> Proof:
     if "diagonal" in fields:
         made["diagonal"] = fields.numbers("diagonal", (None,))
         if "weight" in fields:
-            weight = np.asarray(fields.given[fields.prefix + "weight"])
-            made["weight"] = -np.inf if weight.shape == () and weight == -np.inf else fields.number("weight")
+            weight = fields.value("weight")
+            is_balanced = weight.shape == () and bool(weight == -np.inf)
+            made["weight"] = -np.inf if is_balanced else fields.number("weight")
         if "rows_ends" in fields:
             made["rows"] = parse_rows(fields, len(made["diagonal"]))
         return Proof(**made)

@@ -1,11 +1,13 @@
 """Certificates: bounds on the optimum from any point of any solver, and the optimality gap of labels and clusters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import UNPENALIZED
+from diffrac_cvx.certificates.certificate import Certificate
 from diffrac_cvx.certificates.checker import bound_of
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
@@ -204,12 +206,15 @@ class LabelCertificate:
         each of K clusters against the others.
     n_excluded : int
         Number of excluded columns, see `Result`: the lower bound is that of X without them.
+    certificate : Certificate or None
+        What proves both, for `check_certificate`, if the lower bound is that of a result with a certificate.
     """
 
     objective: float
     lower: float
     directions: Array
     n_excluded: int = 0
+    certificate: Certificate | None = None
 
     @property
     def v(self) -> Array:
@@ -235,14 +240,21 @@ class LabelCertificate:
 
 
 def certificate_at(
-    X: Points, objective: float, directions: Array, lower: Result | float, what: str
+    X: Points, objective: float, directions: Array, lower: Result | float, what: str, **fields: Any
 ) -> LabelCertificate:
-    """Return the certificate of labels or clusters, with directions 0 if these are not better."""
+    """Return the certificate of labels or clusters, with directions 0 if these are not better.
+
+    The fields are those of the certificate, with the multipliers of a result.
+    """
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     objective, directions = or_zero_direction(objective, directions)
     require_consistent(bound, objective, what)
     n_excluded = max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
-    return LabelCertificate(objective, bound, directions, n_excluded)
+    given = lower.certificate if isinstance(lower, Result) else None
+    if given is not None:  # the bounds of other relaxations are not on this objective
+        fields |= {"upper": objective, "direction": directions, "F": None, "G": None}
+        given = replace(given, **fields) if given.relaxation == "directions" else None
+    return LabelCertificate(objective, bound, directions, n_excluded, given)
 
 
 @in_range()
@@ -303,7 +315,9 @@ def certify_labels(
     X_reduced = without_excluded(points.X, nu, penalty)
     labels, v = oriented_direction(X_reduced, labels, weights)
     objective = certified_labels_value(X_reduced, labels, v, nu, weights)
-    return certificate_at(X_reduced, objective, v, lower, "these labels")
+    sign = labels[0] * points.with_weight(y_all)[0]  # of y or of -y, with known signs
+    fields = {"relaxation": "labels", "labels": sign * y_all}
+    return certificate_at(X_reduced, objective, v, lower, "these labels", **fields)
 
 
 @in_range()
@@ -356,7 +370,8 @@ def certify_clusters(
     X_reduced = without_excluded(points.X, nu, penalty)
     W = best_directions(X_reduced, Z - X_reduced.mean_of(Z), weights)
     objective = certified_clusters_value(X_reduced, Z, W, nu, weights)
-    return certificate_at(X_reduced, objective, W, lower, "these clusters")
+    fields = {"relaxation": "clusters", "labels": cluster_labels.astype(np.float64), "n_clusters": K}
+    return certificate_at(X_reduced, objective, W, lower, "these clusters", **fields)
 
 
 @in_range()

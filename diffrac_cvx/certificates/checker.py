@@ -1,5 +1,6 @@
 """The checker of certificates: it poses the problem from the table and states the bounds again, without any search."""
 
+import math
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -32,7 +33,7 @@ from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import raw_table, read_points
+from diffrac_cvx.points.reading import many_rows, raw_table, read_points
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
 from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
 
@@ -123,16 +124,9 @@ class Statement:
             self.chunklets = Chunklets(given.membership.astype(np.intp), given.sign, -1)
         constraints = None if given.membership is None else self.chunklets
         # The form of the table with which the searches state their bounds.
+        are_many = many_rows if any(proof.G is not None for proof in given.proofs) else None
         by_columns = given.penalty.has_l1 and given.relaxation == "directions"
-        in_passes = any(proof.G is not None for proof in given.proofs) and not (by_columns and hasattr(X, "toarray"))
-        are_many = (lambda *_: True) if in_passes else None
-        self.sample = read_points(
-            X,
-            weights,
-            constraints=constraints,
-            are_many=are_many,
-            by_columns=by_columns,
-        )
+        self.sample = read_points(X, weights, constraints=constraints, are_many=are_many, by_columns=by_columns)
         self.weights = np.ones(len(self.sample.X_all)) if weights is None else weights.of_all()
         self.problem = self.pose(self.sample.X)
         excluded = self.problem.coordinates.excluded
@@ -141,7 +135,8 @@ class Statement:
         if not is_trivial and not np.array_equal(np.zeros(0) if given.excluded is None else given.excluded, found):
             raise DataError("its excluded columns are not those that are collinear or constant")
         self.points = exclude_columns(self.sample.X, excluded)
-        self.H = projection_of(self.sample.X, self.ridge) if given.F is not None else None
+        in_label_space = given.F is not None or any(proof.weight is not None for proof in given.proofs)
+        self.H = projection_of(self.sample.X, self.ridge) if in_label_space else None
 
     @property
     def ridge(self) -> Array | None:
@@ -173,6 +168,8 @@ class Statement:
             return self.bound_on_labels(proof)
         if given.relaxation not in ("labels", "directions", "normalized", "clusters"):
             raise DataError(f"multipliers of directions prove nothing about {given.relaxation!r}")
+        if proof.signs is not None and given.relaxation != "labels":
+            raise DataError(f"branches prove nothing about {given.relaxation!r}")
         problem = self.problem if proof.signs is None else self.pose(self.merged(proof.signs))
         if proof.G is not None and not problem.X.is_streamed:
             problem = problem_by_rows(problem)
@@ -186,16 +183,15 @@ class Statement:
     def bound_in_label_space(self, D: Array, weight: float) -> float:
         """Return the bound on (7), (8), or K classes, of D and the weight of 11'/n."""
         given, H = self.given, self.H
-        if H is None or given.relaxation not in ("directions", "imbalance", "classes"):
-            raise DataError("its diagonal is that of a relaxation in Y, and it has no F")
+        if H is None or given.relaxation in ("normalized", "correlation"):
+            raise DataError(f"the multipliers of (7) and (8) prove nothing about {given.relaxation!r}")
         if given.relaxation != "imbalance" and weight != 1.0 - given.nu:
             raise DataError("its weight is not 1 - nu")
         if len(D) != len(H.sums[2]):
             raise DataError(f"its diagonal has {len(D)} entries for {len(H.sums[2])} chunklets")
         lower = label_bound(H, LabelMultipliers(D, weight), given.alpha)
-        if given.relaxation == "classes" and given.n_clusters is not None:
-            lower = given.nu / given.n_clusters + (1 - 1 / given.n_clusters) * lower
-        return lower
+        is_class, K = given.relaxation == "classes", given.n_clusters
+        return given.nu / K + (1 - 1 / K) * lower if is_class and K is not None else lower
 
     def bound_on_labels(self, proof: Proof) -> float:
         """Return the bound on Eq. (9) of mu, rows of inequalities, and C."""
@@ -224,44 +220,44 @@ class Statement:
     # The upper bound
 
     def value(self) -> float:
-        """Return an upper bound on the objective of the point of the certificate."""
-        given = self.given
+        """Return an upper bound on the objective of the point of the certificate; a trivial one without a point."""
+        given, problem = self.given, self.problem
         if given.labels is not None and given.direction is not None:
             return self.value_of_labels(given.labels, given.direction)
-        if self.H is not None and given.F is not None:
+        if given.F is not None and self.H is not None:
             return self.value_in_label_space(given.F, self.H)
         if given.G is None:
-            return np.inf if given.relaxation == "normalized" else 1.0
+            return {"normalized": np.inf, "correlation": 0.0}.get(given.relaxation, 1.0)
         if given.G.shape[0] != given.shape[1] + int(given.nu < 1.0):
             raise DataError(f"G has {given.G.shape[0]} rows")
-        if given.relaxation == "normalized":
-            U = dense(self.problem.coordinates.transform_factor(given.G))
-            size = float(np.sum((self.problem.R @ U) ** 2)) ** 0.5
-            return normalized_value(self.problem, U / size) if size > 0.0 else np.inf
-        return RoundingBound(self.points, given.nu, given.penalty).or_trivial(given.G)[1]
+        if given.relaxation == "directions":
+            return RoundingBound(self.points, given.nu, given.penalty).or_trivial(given.G)[1]
+        U = dense(problem.coordinates.transform_factor(given.G))
+        size = float(np.sum((problem.R @ U) ** 2)) ** 0.5
+        return normalized_value(problem, U / size) if size > 0.0 else np.inf
 
     def value_of_labels(self, labels: Array, direction: Array) -> float:
         """Return an upper bound on the objective of labels, or of clusters, at their directions."""
-        given, sample, points = self.given, self.sample, self.points
+        given, sample, points, penalty = self.given, self.sample, self.points, self.pair_penalty
         if given.relaxation == "clusters":
+            if given.membership is not None or not penalty.is_even:
+                raise DataError("K clusters have neither constraints nor known signs of coefficients")
             found, K = as_clusters(labels, len(labels), given.n_clusters)
             Z = (sample.with_weight(found)[:, None] == np.arange(K)).astype(np.float64)
-            value = certified_clusters_value(points, Z, direction, given.nu, self.pair_penalty)
-        elif given.relaxation == "labels":
-            y = as_labels(labels, len(labels))
-            require_satisfied(y.astype(np.float64), self.chunklets)
-            y = sample.with_weight(y).astype(np.float64)
-            value = min(  # of y or of -y, with known signs
-                certified_labels_value(points, sign * y, sign * direction, given.nu, self.pair_penalty)
-                for sign in ((1.0,) if self.pair_penalty.is_even else (1.0, -1.0))
-            )
+            value = certified_clusters_value(points, Z, direction, given.nu, penalty)
         else:
-            raise DataError(f"labels are no point of {given.relaxation!r}")
+            y = as_labels(labels, len(labels)).astype(np.float64)
+            require_satisfied(y, self.chunklets)
+            y = sample.with_weight(y)
+            value = min(  # of y or of -y, with known signs
+                certified_labels_value(points, sign * y, sign * direction, given.nu, penalty)
+                for sign in ((1.0,) if penalty.is_even else (1.0, -1.0))
+            )
         return or_zero_direction(value, direction)[0]
 
     def value_in_label_space(self, F: Array, H: Projection) -> float:
         """Return an upper bound on the objective of Y = FF' with unit rows."""
-        given = self.given
+        given, K = self.given, self.given.n_clusters
         F = F[:, 1:] if given.relaxation == "classes" else F  # the first column is constant
         F = H.points.chunklets.common_unit_rows(unit_rows(F))
         if given.relaxation == "imbalance" and given.alpha is not None:
@@ -269,9 +265,7 @@ class Statement:
         if given.relaxation == "correlation":
             return correlation_value(H, F)
         value = label_value(H, F, given.nu)
-        if given.relaxation == "classes" and given.n_clusters is not None:
-            value = min(given.nu / given.n_clusters + (1 - 1 / given.n_clusters) * value, 1.0)
-        return value
+        return value if K is None else min(given.nu / K + (1 - 1 / K) * value, 1.0)
 
 
 def read_weights(weights: Array | None) -> PointWeights | None:
@@ -282,7 +276,7 @@ def read_weights(weights: Array | None) -> PointWeights | None:
     positive = weights[mask]
     if mask.sum() >= 2 and positive.min() == positive.max():
         return PointWeights(mask, None)
-    if mask.sum() < 2 or abs(float(positive.sum()) - 1.0) > 1e-12:
+    if mask.sum() < 2 or abs(math.fsum(positive) - 1.0) > 1e-15:
         raise DataError("weights are not weights of two points or more with sum 1")
     return PointWeights(mask, positive)
 

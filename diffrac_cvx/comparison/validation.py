@@ -12,12 +12,12 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from diffrac_cvx.certificates import certify_v, certify_y
+from diffrac_cvx.certificates import certify_v, certify_y, check_certificate
 from diffrac_cvx.comparison.disagreements import contradictions_between, contradictions_within
 from diffrac_cvx.comparison.methods import MethodResult, summarize_error
 from diffrac_cvx.comparison.table import ReportTable, TableReport, table_of_entries
 from diffrac_cvx.datasets.planted import make_planted
-from diffrac_cvx.errors import DegenerateDataWarning
+from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import Array, as_seed, positive, positive_int
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.formatting import format_ends, format_gap, format_lower, formatted_lower, formatted_upper
@@ -280,6 +280,7 @@ def read_answer(outcome: Any, instance: Instance) -> Answer:
             wanted = f"V with shape {(d, d)} or {(d + 1, d + 1)}, F with {n} rows, or a Result"
             return Answer(name, (f"the solver returns {what}. Return {wanted}.",))
     problems = [*([] if V is None else problems_of_v(V, instance)), *([] if F is None else problems_of_f(F, n))]
+    problems += [] if result is None or result.certificate is None else problems_of_certificate(result, instance)
     bounds = None if result is None else result.bracket
     if problems:
         return Answer(kind, tuple(problems), bounds=bounds, result=result)
@@ -327,6 +328,21 @@ def problems_of_v(V: Array, instance: Instance) -> Iterator[str]:
             f"V is not positive semidefinite: for columns of unit variance its eigenvalues reach from {smallest:.1e} "
             f"to {largest:.1e}"
         )
+
+
+def problems_of_certificate(result: Result, instance: Instance) -> Iterator[str]:
+    """Yield why the certificate of a result does not prove its bounds on the instance."""
+    stated = result.certificate.nu, *map(np.ndarray.tolist, result.certificate.penalty.weights(instance.X.shape[1]))
+    if stated != (instance.nu, *map(np.ndarray.tolist, instance.penalty.weights(instance.X.shape[1]))):
+        yield "the certificate is for another nu or penalty. Return that of the instance."
+        return
+    try:
+        proved = check_certificate(instance.X, result)
+    except DataError as error:
+        yield str(error)
+        return
+    if not proved.lower >= result.lower or not proved.upper <= result.upper + AGREEMENT:
+        yield f"the certificate proves {proved.bracket}, and the result states {result.bracket}"
 
 
 def problems_of_f(F: Array, n: int) -> Iterator[str]:

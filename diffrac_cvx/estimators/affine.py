@@ -34,7 +34,7 @@ from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, mak
 from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import read_points, table_times
+from diffrac_cvx.points.reading import many_rows, read_points, table_times
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
 from diffrac_cvx.problem.result import Result, Status
@@ -42,7 +42,6 @@ from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import cluster_indices, explained_variance
 from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
-from diffrac_cvx.solvers.factored.sampling import many_rows
 
 VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
 CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)

@@ -27,7 +27,7 @@ from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.points.reading import many_rows, table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
@@ -40,7 +40,6 @@ from diffrac_cvx.rounding.many_clusters import cluster_jointly
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, threshold_between
 from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact.search import optimal_labels
-from diffrac_cvx.solvers.factored.sampling import many_rows
 
 MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight

@@ -28,10 +28,14 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.constraints import Chunklets, Constraints
 from diffrac_cvx.points.dense import DensePoints, weighted_points
-from diffrac_cvx.points.linear_algebra import EPS, row_blocks, whitener
+from diffrac_cvx.points.linear_algebra import EPS, row_blocks
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
 from diffrac_cvx.points.streamed import StreamedRows
+
+MIN_ROWS = 40_000  # of a table that is streamed
+ROWS_PER_SQUARE = 8  # rows of the first sample over D^2
+GROWTH = 2.5  # factor from one sample size to the next; the largest has half of all rows
 
 
 class Sample(NamedTuple):
@@ -102,13 +106,9 @@ def read_points(
     return Sample(points, points, None)
 
 
-def rank_of(X: Points) -> int:
-    """Return the numerical rank of centred points X."""
-    X = X.scaled(X.column_scales())
-    if X.in_memory:
-        return int(whitener(X.array(), full_rank=False).shape[1])
-    values = np.linalg.eigvalsh(X.second_moment())
-    return int(np.sum(values > max(len(X), len(values)) * EPS * max(values[-1], 0.0)))
+def many_rows(n: int, d: int) -> bool:
+    """Return whether a table has enough rows for samples of them to be solved first, and the table to be streamed."""
+    return n >= MIN_ROWS and GROWTH * ROWS_PER_SQUARE * d**2 <= n / 2
 
 
 # Streamed tables

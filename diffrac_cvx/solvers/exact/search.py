@@ -179,9 +179,8 @@ def optimal_labels(
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
     timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
-    constraints = constraints or Constraints()
-    sample = read_points(X, sample_weight, constraints=constraints)
-    all_chunklets = constraints.chunklets_of(sample.n_all)
+    sample = read_points(X, sample_weight, constraints=constraints or Constraints())
+    all_chunklets = (constraints or Constraints()).chunklets_of(sample.n_all)
     chunklets = Chunklets(
         sample.with_weight(all_chunklets.membership), sample.with_weight(all_chunklets.sign), all_chunklets.labeled
     )
@@ -233,7 +232,8 @@ def optimal_labels(
     proof: Certificate | None = None
     if certificate:
         fields = {"lower": lower, "upper": upper, "labels": labels, "direction": v, "proofs": proofs}
-        proof = state("labels", nu, penalty, reduced, sample.weights, constraints, **fields)
+        unconstrained = array_points(reduced.array(), reduced.weights).with_excluded(reduced.excluded)
+        proof = state("labels", nu, penalty, unconstrained, sample.weights, constraints, **fields)
     return OptimalLabels(
         labels=labels,
         lower=lower,

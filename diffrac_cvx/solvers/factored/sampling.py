@@ -25,6 +25,7 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import principal_columns, psd_factor, symmetric
 from diffrac_cvx.points.points import ColumnPoints
+from diffrac_cvx.points.reading import GROWTH, ROWS_PER_SQUARE
 from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
@@ -39,15 +40,8 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
 )
 from diffrac_cvx.solvers.factored.components import is_block_diagonal
 
-MIN_ROWS, MIN_SAMPLE_ROWS = 40_000, 2000  # of the table, and of the first sample
-ROWS_PER_SQUARE = 8  # rows of the first sample over D^2
-GROWTH = 2.5  # factor from one sample size to the next; the largest has half of all rows
+MIN_SAMPLE_ROWS = 2000  # of the first sample
 MAX_PERMUTED_ROWS = 10_000_000  # up to which the samples come from one permutation
-
-
-def many_rows(n: int, d: int) -> bool:
-    """Return whether there are enough rows for the sampling solver to be faster."""
-    return n >= MIN_ROWS and GROWTH * ROWS_PER_SQUARE * d**2 <= n / 2
 
 
 def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:

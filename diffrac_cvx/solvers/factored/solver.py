@@ -11,6 +11,7 @@ from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.linear_algebra import psd_factor, times
 from diffrac_cvx.points.ranges import in_range
+from diffrac_cvx.points.reading import many_rows
 from diffrac_cvx.problem.direction_problem import SOLVER_COPIES, DirectionProblem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
@@ -143,7 +144,7 @@ def low_rank(
             certifies_start=True,
             sample_weight=sample_weight,
             constraints=constraints,
-            are_many=sampling.many_rows,
+            are_many=many_rows,
             by_columns=penalty.has_l1,
         )
 

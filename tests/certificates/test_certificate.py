@@ -1,0 +1,557 @@
+"""Certificates: what they prove is what results state, from memory and from files, and tampered ones are refused."""
+
+import itertools
+import zipfile
+from dataclasses import fields, replace
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.sparse
+from oracles import labelings_values
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.certificate import Certificate, Proof, parse
+from diffrac_cvx.certificates.checker import covers_all_signs
+from diffrac_cvx.certificates.labels import Rows
+from diffrac_cvx.solvers.factored import solver
+
+NU = 0.6
+SIGNS = np.arange(12) % 2 == 0
+PENALTIES = {
+    "no penalty": {},
+    "ridge": {"ridge": 0.3},
+    "l1": {"lam": 0.05},
+    "l1 and ridge": {"lam": 0.1, "ridge": 0.3},
+    "l1 on some columns": {"lam": 0.05 * (np.arange(12) > 1), "ridge": 0.1},
+    "groups": {"lam": 0.05, "ridge": 0.1, "groups": np.arange(12) // 3},
+    "signs": {"lam": 0.05, "ridge": 0.1, "nonnegative": SIGNS},
+}
+
+
+def table(n=30, d=12, seed=0):
+    """Return a table of two clusters in columns of different units."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    X[:, : max(1, d // 10)] += np.where(np.arange(n) % 2, 1.0, -1.0)[:, None]
+    return 3.0 + X
+
+
+SITUATIONS = {
+    "": {},
+    "weights": {"sample_weight": np.arange(30) % 3},
+    "constraints": {"constraints": dc.Constraints([(0, 2), (4, 6)], [(1, 2)])},
+    "known labels and weights": {
+        "sample_weight": 1.0 + np.arange(30) % 3,
+        "constraints": dc.Constraints(labels=np.where(np.arange(30) < 4, np.arange(30) % 2, np.nan)),
+    },
+}
+
+
+def assert_states_itself(X, result, tmp_path):
+    """Check that the certificate states the bounds of its result, also from a file."""
+    found = dc.check_certificate(X, result)
+    result.certificate.save(tmp_path / "c.npz")
+    read = dc.check_certificate(X, tmp_path / "c.npz")
+    assert found.lower == read.lower == result.lower
+    assert found.upper == read.upper == pytest.approx(result.upper, abs=1e-11)
+    assert found.n_excluded == result.n_excluded
+    assert str(found) == str(read)
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("nu", [0.0, NU, 1.0])
+def test_the_bounds_of_a_fast_solver_are_those_of_its_certificate(tmp_path, penalty, nu, situation):
+    X, options = table(), SITUATIONS[situation]
+    result = dc.low_rank(X, nu, dc.Penalty(**PENALTIES[penalty]), tol=1e-3, max_iter=200, **options)
+    assert_states_itself(X, result, tmp_path)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("variant", ["accelerated", "published"])
+def test_the_bounds_of_fista_are_those_of_its_certificate(tmp_path, penalty, variant):
+    X = table()
+    result = dc.fista(X, NU, dc.Penalty(**PENALTIES[penalty]), tol=0.02, variant=variant, max_iter=200)
+    assert_states_itself(X, result, tmp_path)
+
+
+@pytest.mark.parametrize("strategy", solver.STRATEGIES, ids=lambda strategy: strategy.iterates.__name__)
+@pytest.mark.parametrize("d", [12, 210])
+@pytest.mark.parametrize("penalty", ["l1", "l1 and ridge"])
+def test_the_bounds_of_each_strategy_are_those_of_its_certificate(tmp_path, monkeypatch, strategy, d, penalty):
+    X, penalty = table(40, d), dc.Penalty(**PENALTIES[penalty])
+    monkeypatch.setattr(solver, "STRATEGIES", (strategy,))
+    try:
+        result = dc.low_rank(X, NU, penalty, tol=1e-2, max_iter=100)
+    except dc.ParameterError:
+        pytest.skip("the strategy does not apply")
+    assert_states_itself(X, result, tmp_path)
+
+
+def test_the_multipliers_of_a_working_set_prove_the_bound_on_a_wide_table(tmp_path):
+    X = table(40, 260)
+    result = dc.low_rank(X, 1.0, lam=0.1, ridge=0.3, rtol=0.02)
+    (proof,) = result.certificate.proofs
+    assert proof.free is not None
+    assert len(proof.free) < 260
+    assert_states_itself(X, result, tmp_path)
+    assert dc.certify_v(X, result, 1.0, lam=0.1, ridge=0.3).lower >= result.lower > 0.0
+    (tmp_path / "dense.npy").touch()
+    np.save(tmp_path / "dense.npy", result.V)
+    assert (tmp_path / "c.npz").stat().st_size < (tmp_path / "dense.npy").stat().st_size / 2
+
+
+BUILDERS = {
+    "v_space": lambda X, nu: dc.v_space(X, nu, lam=0.05, ridge=0.1),
+    "v_space with groups": lambda X, nu: dc.v_space(X, nu, dc.Penalty(lam=0.05, groups=[0, 0, 1])),
+    "v_space with weights": lambda X, nu: dc.v_space(X, nu, ridge=0.1, sample_weight=np.arange(len(X)) % 3),
+    "v_space_normalized": lambda X, nu: dc.v_space_normalized(X, nu, lam=0.01),
+    "v_space_normalized without l1": lambda X, nu: dc.v_space_normalized(X, nu, ridge=0.1),
+    "lifted": lambda X, nu: dc.lifted(X, nu, lam=0.05),
+    "penalized_nu": lambda X, nu: dc.penalized_nu(X, nu, ridge=0.1),
+    "penalized_nu with constraints": lambda X, nu: dc.penalized_nu(X, nu, constraints=dc.Constraints([(0, 1)])),
+    "multiclass": lambda X, nu: dc.multiclass(X, 3, nu),
+    "constrained_alpha": lambda X, nu: dc.constrained_alpha(X, 1.0 - nu),
+    "constrained_alpha near balance": lambda X, _nu: dc.constrained_alpha(X, 1e-13),
+    "correlation": lambda X, _nu: dc.correlation(X),
+}
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+@pytest.mark.parametrize("nu", [0.0, NU, 1.0])
+def test_the_bounds_of_a_relaxation_solved_by_cvxpy_are_those_of_its_certificate(tmp_path, builder, nu):
+    X = table(14, 3)
+    assert_states_itself(X, dc.solve(BUILDERS[builder](X, nu), "CLARABEL"), tmp_path)
+
+
+def test_every_builder_has_a_certificate():
+    assert {name.partition(" ")[0] for name in BUILDERS} == {one.builder.__name__ for one in dc.registry.RELAXATIONS}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("penalty", ["ridge", "l1", "groups", "signs"])
+def test_the_bounds_of_optimal_labels_are_those_of_their_certificate(tmp_path, penalty, situation):
+    X, options = table(d=3), SITUATIONS[situation]
+    chosen = {name: value[:3] if np.ndim(value) else value for name, value in PENALTIES[penalty].items()}
+    found = dc.optimal_labels(X, NU, dc.Penalty(**chosen), tol=0.02, **options)
+    assert_states_itself(X, found, tmp_path)
+    assert np.array_equal(found.certificate.labels, found.labels)
+
+
+def test_optimal_labels_of_a_table_with_more_columns_than_points_have_a_certificate(tmp_path):
+    for seed in range(6):
+        X = table(12, 20, seed)
+        assert_states_itself(X, dc.optimal_labels(X, 0.0, ridge=0.1), tmp_path)
+
+
+FORMS = {
+    "sparse": scipy.sparse.csr_array,
+    "single precision": lambda X: X.astype(np.float32),
+    "many rows": lambda X: np.tile(X, (1500, 1)),
+    "many sparse rows": lambda X: scipy.sparse.csr_array(np.tile(X, (1500, 1))),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("penalty", ["no penalty", "ridge", "l1"])
+def test_the_bounds_on_a_table_in_any_form_are_those_of_the_certificate(tmp_path, form, penalty):
+    X = table(d=4)
+    X = FORMS[form](np.where(np.abs(X - 3.0) < 0.5, 0.0, X))
+    options = {"tol": 1e-3, "max_iter": 100}
+    assert_states_itself(X, dc.low_rank(X, NU, dc.Penalty(**PENALTIES[penalty]), **options), tmp_path)
+    if X.shape[0] < 100:
+        assert_states_itself(X, dc.fista(X, NU, dc.Penalty(**PENALTIES[penalty]), **options), tmp_path)
+
+
+@pytest.mark.parametrize("unit", [1e-80, 1e80])
+def test_a_certificate_holds_in_any_units(tmp_path, unit):
+    X = unit * table(d=3)
+    assert_states_itself(X, dc.low_rank(X, NU, lam=0.05 * unit**2, ridge=0.1 * unit**2, tol=1e-3), tmp_path)
+    assert_states_itself(X, dc.optimal_labels(X, ridge=0.1 * unit**2, tol=1e-2), tmp_path)
+    assert_states_itself(X, dc.optimal_labels(X, lam=0.05 * unit**2, ridge=0.1 * unit**2, tol=1e-2), tmp_path)
+
+
+def test_an_l1_weight_whose_square_underflows_has_a_certificate(tmp_path):
+    X = table(d=3)
+    for lam in (1e-157, 1e-200):
+        assert_states_itself(X, dc.optimal_labels(X, lam=lam, ridge=0.1, tol=1e-2), tmp_path)
+        assert_states_itself(X, dc.low_rank(X, lam=lam, ridge=0.1, tol=1e-3), tmp_path)
+
+
+def test_labels_and_clusters_have_the_proof_of_their_lower_bound():
+    X = table(d=3)
+    result = dc.low_rank(X, NU, ridge=0.1)
+    y = dc.rounding.kmeans_centered(result.F)
+    for found in (
+        dc.certify_labels(X, y, result, nu=NU, ridge=0.1),
+        dc.certify_clusters(X, np.arange(30) % 3, result, nu=NU, ridge=0.1),
+    ):
+        checked = dc.check_certificate(X, found)
+        assert (checked.lower, checked.upper) == (found.lower, found.objective)
+    assert dc.certify_labels(X, y, 0.0, nu=NU, ridge=0.1).certificate is None
+
+
+def test_an_invalid_bound_has_no_proof(monkeypatch):
+    monkeypatch.setattr(dc.certificates.consistency.RoundingBound, "upper_bound", lambda *_: 0.0)
+    X = table(d=3)
+    result = dc.low_rank(X, ridge=0.1)
+    assert result.lower == dc.check_certificate(X, result).lower == 0.0
+    assert result.certificate.proofs == ()
+
+
+# Tampered certificates
+
+
+@cache
+def searched(kind):
+    """Return a table and a certificate with proofs of one kind."""
+    if kind == "rows":
+        X = dc.datasets.make_planted(24, 4, noise=0.6, rng=0).X + 3.0
+        given = dc.optimal_labels(X, ridge=0.1, lam=0.01, tol=1e-3).certificate
+        assert given.proofs[0].rows is not None
+    elif kind == "branches":
+        X = table(14, 3)
+        given = dc.optimal_labels(X, ridge=0.1, tol=1e-4).certificate
+        assert len(given.proofs) > 1
+    elif kind == "labels":
+        X = table(14, 3)
+        given = dc.solve(dc.penalized_nu(X, NU, ridge=0.1), "CLARABEL").certificate
+    elif kind == "imbalance":
+        X = table(14, 3)
+        given = dc.solve(dc.constrained_alpha(X, 0.2), "CLARABEL").certificate
+    elif kind == "passes":
+        X = np.tile(table(d=3), (1500, 1))
+        given = dc.low_rank(X, NU, ridge=0.1, tol=1e-2).certificate
+        assert given.proofs[0].G is not None
+    elif kind == "working set":
+        X = table(40, 210)
+        given = dc.low_rank(X, NU, lam=0.1, ridge=0.3, rtol=0.1).certificate
+        assert given.proofs[0].Z is not None
+    elif kind == "blocks":
+        X = table(60, 12)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(solver, "STRATEGIES", solver.STRATEGIES[:1])
+            given = dc.low_rank(X, NU, lam=0.3, tol=1e-3).certificate
+        assert given.proofs[0].blocks is not None
+    else:
+        X = table()
+        given = dc.low_rank(X, NU, dc.Penalty(**PENALTIES[kind]), tol=1e-3).certificate
+    dc.check_certificate(X, given)
+    return X, given
+
+
+def with_proof(given, **changes):
+    """Return the certificate with changes of its first proof, and with trivial bounds, which any proof exceeds."""
+    proofs = (given.proofs[0]._replace(**changes), *given.proofs[1:])
+    return replace(given, lower=-1.0, upper=2.0, proofs=proofs)
+
+
+def with_fields(given, **changes):
+    return replace(given, **{"lower": -1.0, "upper": 2.0, **changes})
+
+
+def with_rows(given, **changes):
+    return with_proof(given, rows=given.proofs[0].rows._replace(**changes))
+
+
+def changed(array, place, value):
+    copy = np.array(array)
+    copy[place] = value
+    return copy
+
+
+# Each is refused by one guard alone: the bounds that it claims are trivial.
+TAMPERED = {
+    "complex weights": ("rows", lambda c: with_proof(c, diagonal=c.proofs[0].diagonal * (1.0 + 0.0j))),
+    "text": ("rows", lambda c: with_proof(c, diagonal=np.array(["1.0"] * 24))),
+    "objects": ("rows", lambda c: with_proof(c, diagonal=np.array([None] * 24))),
+    "not a number": ("rows", lambda c: with_proof(c, diagonal=c.proofs[0].diagonal * np.nan)),
+    "an infinite number": ("l1", lambda c: with_proof(c, u=changed(c.proofs[0].u, 0, np.inf))),
+    "a fraction for an index": ("rows", lambda c: with_rows(c, first=c.proofs[0].rows.first + 0.5)),
+    "a large integer that doubles do not have": ("rows", lambda c: with_fields(c, nu=np.uint64(2**63 + 1))),
+    "a diagonal that is too short": ("rows", lambda c: with_proof(c, diagonal=c.proofs[0].diagonal[:-1], rows=None)),
+    "a diagonal with two axes": ("rows", lambda c: with_proof(c, diagonal=c.proofs[0].diagonal[None])),
+    "u that is too short": ("l1", lambda c: with_proof(c, u=c.proofs[0].u[:-1])),
+    "u of 0 at a row": ("l1", lambda c: with_proof(c, u=changed(c.proofs[0].u, 0, 0.0))),
+    "negative u": ("l1", lambda c: with_proof(c, u=-c.proofs[0].u)),
+    "negative t": ("l1", lambda c: with_proof(c, t=-c.proofs[0].t)),
+    "no u": ("l1", lambda c: with_proof(c, u=None)),
+    "nothing that proves": ("l1", lambda c: replace(c, lower=-1.0, proofs=(Proof(t=1.0),))),
+    "a negative multiplier": ("rows", lambda c: with_rows(c, multipliers=-c.proofs[0].rows.multipliers)),
+    "an unknown kind of row": ("rows", lambda c: with_rows(c, kinds=c.proofs[0].rows.kinds + 1)),
+    "a right side that is too small": ("rows", lambda c: with_rows(c, right=c.proofs[0].rows.right - 1.0)),
+    "coefficients that are not signs": ("rows", lambda c: with_rows(c, coefficients=c.proofs[0].rows.coefficients * 2)),
+    "coefficients of no signs": (
+        "rows",
+        lambda c: with_rows(c, coefficients=changed(np.ones(len(c.proofs[0].rows.first)), slice(None), 1.0)),
+    ),
+    "a chunklet twice": ("rows", lambda c: with_rows(c, second=c.proofs[0].rows.first)),
+    "a chunklet that does not exist": ("rows", lambda c: with_rows(c, second=c.proofs[0].rows.second + 24)),
+    "another pair in a row": (
+        "rows",
+        lambda c: with_rows(c, first=changed(c.proofs[0].rows.first, 2, c.proofs[0].rows.first[0])),
+    ),
+    "a row without entries": ("rows", lambda c: with_rows(c, ends=changed(c.proofs[0].rows.ends, 0, 0))),
+    "a row of four entries": ("rows", lambda c: with_rows(c, ends=changed(c.proofs[0].rows.ends, 0, 4))),
+    "rows without a diagonal": ("l1", lambda c: with_proof(c, rows=searched("rows")[1].proofs[0].rows)),
+    "C outside its box": ("rows", lambda c: with_proof(c, C_values=c.proofs[0].C_values * 0.0 + 0.02)),
+    "C on the diagonal": ("l1", lambda c: with_proof(c, C_places=c.proofs[0].C_places * 0)),
+    "an entry of C twice": (
+        "l1",
+        lambda c: with_proof(
+            c,
+            C_places=np.vstack([c.proofs[0].C_places, c.proofs[0].C_places]),
+            C_values=np.tile(c.proofs[0].C_values, 2),
+        ),
+    ),
+    "a column of C that does not exist": ("l1", lambda c: with_proof(c, C_places=c.proofs[0].C_places + 5)),
+    "C without an l1 term": (
+        "ridge",
+        lambda c: with_proof(c, C_places=np.array([[0, 1]]), C_values=np.array([0.01])),
+    ),
+    "E without C": ("ridge", lambda c: with_proof(c, free=np.arange(4))),
+    "a column of E twice": ("working set", lambda c: with_proof(c, free=changed(c.proofs[0].free, 1, 0))),
+    "a column of E that does not exist": ("working set", lambda c: with_proof(c, free=c.proofs[0].free + 211)),
+    "E without the offset": ("working set", lambda c: with_proof(c, free=c.proofs[0].free[:-1], Z=None)),
+    "Z without E": ("l1", lambda c: with_proof(c, Z=np.ones((3, 1)))),
+    "Z of other columns": ("working set", lambda c: with_proof(c, Z=c.proofs[0].Z[:-1])),
+    "blocks without E": ("l1", lambda c: with_proof(c, blocks=np.zeros(12, dtype=int))),
+    "blocks that are not numbered": ("blocks", lambda c: with_proof(c, blocks=2 * c.proofs[0].blocks)),
+    "blocks of other columns": ("blocks", lambda c: with_proof(c, blocks=c.proofs[0].blocks[:-1])),
+    "blocks with a Z": ("blocks", lambda c: with_proof(c, Z=np.ones((12, 1)))),
+    "a part of a group in E": (
+        "groups",
+        lambda c: with_proof(c, free=np.array([0, 1, 12]), C_places=np.zeros((0, 2), int), C_values=np.zeros(0)),
+    ),
+    "a G of another height": ("passes", lambda c: with_proof(c, G=c.proofs[0].G[:-1])),
+    "u beside a G": ("passes", lambda c: with_proof(c, u=np.ones(45_000))),
+    "another weight of 11'": ("labels", lambda c: with_proof(c, weight=0.9)),
+    "no weight of 11'": ("labels", lambda c: with_proof(c, weight=None)),
+    "a signed branch of a relaxation": ("l1", lambda c: with_proof(c, signs=np.ones(30))),
+    "a branch left out": ("branches", lambda c: with_fields(c, proofs=c.proofs[1:])),
+    "a branch with the opposite sign": (
+        "branches",
+        lambda c: with_proof(c, signs=c.proofs[0].signs * np.where(np.cumsum(c.proofs[0].signs != 0) > 1, -1, 1)),
+    ),
+    "a branch of signs that are 2": ("branches", lambda c: with_proof(c, signs=2 * c.proofs[0].signs)),
+    "a branch without signs among others": ("branches", lambda c: with_proof(c, signs=0 * c.proofs[0].signs)),
+    "penalised columns that are excluded": ("rows", lambda c: with_fields(c, excluded=np.arange(4))),
+    "an independent column that is excluded": ("no penalty", lambda c: with_fields(c, excluded=np.array([1]))),
+    "weights that overflow": ("rows", lambda c: with_fields(c, weights=np.full(24, 1e308) * np.arange(1, 25) / 24)),
+    "weights with another sum": ("rows", lambda c: with_fields(c, weights=np.arange(1.0, 25.0) / 299.0)),
+    "negative weights": ("rows", lambda c: with_fields(c, weights=-np.ones(24))),
+    "a weight for one point alone": ("rows", lambda c: with_fields(c, weights=np.eye(24)[0])),
+    "nu above 1": ("rows", lambda c: with_fields(c, nu=1.5)),
+    "nu of a text": ("rows", lambda c: with_fields(c, nu="one")),
+    "a negative ridge": ("ridge", lambda c: {**c.arrays(), "a": -np.ones(12)}),
+    "an infinite l1 weight": ("l1", lambda c: {**c.arrays(), "c": np.full(12, 1e200)}),
+    "a group with two weights": ("groups", lambda c: {**c.arrays(), "c": np.arange(12.0)}),
+    "a group without columns": ("groups", lambda c: {**c.arrays(), "groups": np.arange(12) // 3 + 1}),
+    "signs and groups": ("groups", lambda c: {**c.arrays(), "nonnegative": np.ones(12)}),
+    "another relaxation": ("rows", lambda c: with_fields(c, relaxation="normalized")),
+    "no relaxation": ("rows", lambda c: with_fields(c, relaxation="the best one")),
+    "an alpha outside": ("imbalance", lambda c: with_fields(c, alpha=1.5)),
+    "an alpha of labels": ("rows", lambda c: with_fields(c, alpha=0.5)),
+    "no alpha": ("imbalance", lambda c: with_fields(c, alpha=None)),
+    "labels that are 0": ("rows", lambda c: with_fields(c, labels=np.zeros(24))),
+    "labels of a relaxation": ("l1", lambda c: with_fields(c, labels=np.ones(30), direction=np.zeros(12))),
+    "G of labels": ("rows", lambda c: with_fields(c, labels=None, direction=None, G=np.zeros((4, 1)))),
+    "labels that violate the constraints": (
+        "rows",
+        lambda c: with_fields(c, membership=np.zeros(24, dtype=int), sign=np.ones(24)),
+    ),
+    "signs that are 2": ("rows", lambda c: with_fields(c, membership=np.arange(24), sign=np.full(24, 2.0))),
+    "a chunklet without points": ("rows", lambda c: with_fields(c, membership=np.arange(24) // 2 * 2, sign=np.ones(24))),
+    "constraints of half": ("rows", lambda c: with_fields(c, sign=np.ones(24))),
+    "a direction that is too short": ("rows", lambda c: with_fields(c, direction=c.direction[:-1])),
+    "a lower bound above the upper one": ("rows", lambda c: replace(c, lower=c.upper, upper=c.lower)),
+    "a larger lower bound": ("l1", lambda c: replace(c, lower=c.lower + 1e-8)),
+    "a smaller upper bound": ("l1", lambda c: replace(c, upper=c.upper - 1e-8)),
+    "a lower bound without a proof": ("l1", lambda c: replace(c, proofs=())),
+    "another version": ("l1", lambda c: {**c.arrays(), "format": 1}),
+    "a field that nobody reads": ("l1", lambda c: {**c.arrays(), "comment": 1}),
+    "a field that is missing": ("l1", lambda c: {k: v for k, v in c.arrays().items() if k != "nu"}),
+    "proofs that are not numbered": ("l1", lambda c: {k.replace("0.", "1."): v for k, v in c.arrays().items()}),
+    "another shape": ("l1", lambda c: with_fields(c, shape=(30, 13))),
+    "proofs of another type": ("l1", lambda c: with_fields(c, proofs=(1, 2))),
+    "a penalty of another type": ("l1", lambda c: with_fields(c, penalty=0.1)),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_certificate_that_was_tampered_with_is_refused(tmp_path, what):
+    kind, tamper = TAMPERED[what]
+    X, given = searched(kind)
+    tampered = tamper(given)
+    if isinstance(tampered, dict):
+        np.savez(tmp_path / "c.npz", **tampered)
+        tampered = tmp_path / "c.npz"
+    with pytest.raises(dc.DataError, match="refused|not a certificate"):
+        dc.check_certificate(X, tampered)
+
+
+def test_a_certificate_is_refused_for_another_table():
+    X, given = searched("rows")
+    moved = changed(X, (3, 2), X[3, 2] + 0.5)
+    for other in (moved, X[:-1], X[:, :-1], X[::-1]):
+        with pytest.raises(dc.DataError, match="refused"):
+            dc.check_certificate(other, given)
+
+
+def test_only_certificates_are_checked():
+    X = table()
+    for other in (3, None, dc.datasets.load, X):
+        with pytest.raises(dc.DataError, match="certificate"):
+            dc.check_certificate(X, other)
+
+
+def test_two_branches_cover_all_signs_only_together():
+    whole, plus, minus = np.array([1.0, 0, 0]), np.array([1.0, 0, 1]), np.array([-1.0, 0, 1])
+    assert covers_all_signs([whole])
+    assert covers_all_signs([None, plus])
+    assert covers_all_signs([plus, minus])
+    assert not covers_all_signs([plus])
+    assert not covers_all_signs([plus, -plus])
+    assert not covers_all_signs([plus, np.array([0.0, 1, 1])])
+    assert not covers_all_signs([plus, np.array([-1.0, 1, 1])])
+    for signs in itertools.permutations([plus, np.array([-1.0, 1, 1]), np.array([1.0, 1, -1])]):
+        assert covers_all_signs(list(signs))
+
+
+def random_change(arrays, rng):
+    """Return arrays with a random change of one of them: its values, type, shape or order, or that it is there."""
+    name, made = rng.choice(sorted(arrays)), dict(arrays)
+    value = np.asarray(arrays[name])
+    if value.dtype.kind not in "biuf":
+        made[name] = rng.choice(["labels", "directions", "normalized", "clusters", "x"])
+        return made
+    places = rng.random(value.shape) < rng.choice([0.05, 0.5, 1.0])
+    sizes = [0.0, -1.0, 1.0, 2.0, 0.5, 1.0 + 1e-9, 1e-300, 1e308, np.inf, np.nan]
+    changes = [
+        lambda: np.where(places, value * rng.choice(sizes), value),
+        lambda: np.where(places, value + rng.choice([-1, 1, 1e-3, -1e-3, 1e-9]), value),
+        lambda: np.where(places, rng.choice(sizes), value),
+        lambda: value.astype(rng.choice(["f4", "i1", "u1", "c16", "bool", "i8", "O", "U8"])),
+        lambda: rng.permutation(value) if value.ndim else value,
+        lambda: value[::-1] if value.ndim else value[None],
+        lambda: value[: len(value) // 2] if value.ndim else np.zeros(0),
+        lambda: np.concatenate([value, value]) if value.ndim else np.full(2, value),
+        lambda: value.T[..., None],
+        lambda: arrays[rng.choice(sorted(arrays))],
+    ]
+    with np.errstate(all="ignore"):
+        made[name] = changes[rng.integers(len(changes))]()
+    if rng.random() < 0.05:
+        del made[name]
+    return made
+
+
+def check_random_changes(tmp_path, kind, seeds):
+    """Check certificates with random changes against bounds that are known to be true."""
+    X, given = searched(kind)
+    arrays, confirmed = {**given.arrays(), "lower": -1.0, "upper": 2.0}, 0
+    for seed in seeds:
+        rng = np.random.default_rng([seed, len(arrays)])
+        changed_arrays = random_change(arrays, rng)
+        if rng.random() < 0.3:
+            changed_arrays = random_change(changed_arrays, rng)
+        try:
+            found = dc.check_certificate(X, parse(changed_arrays))
+        except (dc.DataError, dc.ParameterError):
+            continue
+        confirmed += 1
+        same = all(np.array_equal(found.arrays()[k], given.arrays()[k]) for k in STATEMENT if k in given.arrays())
+        if same and set(STATEMENT) & set(found.arrays()) == set(STATEMENT) & set(given.arrays()):
+            assert found.lower <= given.upper
+            assert found.upper >= given.lower
+        assert found.lower <= found.upper
+    return confirmed
+
+
+STATEMENT = (
+    "relaxation", "nu", "alpha", "n_clusters", "a", "c", "groups", "nonnegative", "weights", "membership", "sign",
+)  # fmt: skip
+KINDS = ["rows", "branches", "labels", "imbalance", "working set", "blocks", "l1", "groups", "signs", "no penalty"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_changes_confirm_no_false_bound_and_raise_no_other_error(tmp_path, kind):
+    check_random_changes(tmp_path, kind, range(40))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_random_changes_confirm_no_false_bound_and_raise_no_other_error(tmp_path, kind):
+    assert check_random_changes(tmp_path, kind, range(40, 540)) > 0
+
+
+def test_false_branches_with_the_bound_of_all_labels_are_not_confirmed():
+    X, given = searched("branches")
+    best = labelings_values(X - X.mean(axis=0), ridge=0.1)[1].min()
+    assert dc.check_certificate(X, given).lower <= best
+    alone = replace(given, lower=-1.0, proofs=given.proofs[:1])  # its bound holds in this branch only
+    with pytest.raises(dc.DataError, match="cover"):
+        dc.check_certificate(X, alone)
+
+
+# Damaged files
+
+
+def damaged(content, rng):
+    """Return a file with some bytes changed, cut off or repeated."""
+    content, place = bytearray(content), int(rng.integers(len(content)))
+    kind = rng.integers(4)
+    if kind == 0:
+        return bytes(content[:place])
+    if kind == 1:
+        return bytes(content[place:] + content[:place])
+    for at in rng.integers(0, len(content), 1 if kind == 2 else 30):
+        content[at] = int(rng.integers(256))
+    return bytes(content)
+
+
+def test_a_damaged_file_is_one_error_that_names_the_file(tmp_path):
+    X, given = searched("branches")
+    given.save(tmp_path / "whole.npz")
+    content, rng = (tmp_path / "whole.npz").read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for _ in range(200):
+        (tmp_path / "c.npz").write_bytes(damaged(content, rng))
+        try:
+            dc.check_certificate(X, tmp_path / "c.npz")
+        except dc.DataError:
+            refused += 1
+    assert refused > 150  # some bytes, such as times, do not matter
+    for path in (tmp_path / "nothing.npz", __file__, tmp_path):
+        with pytest.raises(dc.DataError, match="not a certificate"):
+            dc.check_certificate(X, path)
+
+
+def test_a_file_that_unpacks_to_much_more_than_its_size_is_refused_before(tmp_path):
+    with zipfile.ZipFile(tmp_path / "c.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("lower.npy", bytes(200_000_000))
+    assert (tmp_path / "c.npz").stat().st_size < 1_000_000
+    with pytest.raises(dc.DataError, match="unpacks to 200 MB"):
+        Certificate.load(tmp_path / "c.npz")
+
+
+def test_an_array_that_states_another_size_is_refused(tmp_path):
+    X, given = searched("branches")
+    given.save(tmp_path / "c.npz")
+    with zipfile.ZipFile(tmp_path / "c.npz") as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    members["labels.npy"] = members["labels.npy"].replace(b"(14,)", b"(99,)")
+    for content in (members["labels.npy"], members["labels.npy"][:-8], b"x" * 100):
+        with zipfile.ZipFile(tmp_path / "c.npz", "w") as file:
+            for name, member in {**members, "labels.npy": content}.items():
+                file.writestr(name, member)
+        with pytest.raises(dc.DataError, match="not a certificate"):
+            dc.check_certificate(X, tmp_path / "c.npz")
+
+
+def test_rows_have_one_field_for_each_part_of_an_inequality():
+    assert {field.name for field in fields(Certificate)} >= {"relaxation", "nu", "penalty", "weights", "proofs"}
+    assert Rows._fields == ("kinds", "ends", "first", "second", "coefficients", "right", "multipliers")

@@ -44,9 +44,7 @@ print(f"clusters of {np.bincount(model.labels_)} points")
 # sex as a feature, all other criteria select this spurious split. A setting whose split has a warning (all points in one cluster, a
 # few outliers in the other, ...) never wins.
 #
-# The other criteria are in the table too, and ``criterion=`` selects one of them: *consensus* (the setting whose split agrees
-# best, on average, with those of the other settings), *stability*, *separation*, the *eigenvalue ratio* of the relaxation, the
-# certified *label gap*.
+# ``criterion="stability"`` and ``criterion="separation"`` select the largest value of one column of the table instead.
 
 table = model.cv_results_
 for i in np.argsort(table["rank_score"]):

@@ -76,9 +76,7 @@ def test_the_chosen_setting_is_fitted_as_by_the_estimator_and_the_table_has_the_
     assert dc.metrics.clustering_error(2.0 * table["labels"][i] - 1.0, signs(alone)) == 0.0
     assert table["lower_bound"][i] <= alone.upper_bound_ + 1e-9
     assert alone.lower_bound_ <= table["upper_bound"][i] + 1e-9
-    indices = [[adjusted_rand_score(first, second) for second in table["labels"]] for first in table["labels"]]
     assert table["diagnostics"] == [()] * 4
-    np.testing.assert_allclose(table["consensus"], (np.sum(indices, axis=1) - 1.0) / 3.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("criterion", SELECTION_CRITERIA)
@@ -127,7 +125,8 @@ def test_a_time_limit_leaves_settings_out_and_a_choice_is_made_all_the_same(plan
     assert len(table["params"]) < 4
     assert (table["n_resamples"] == 0).all()
     assert np.isnan(table["stability"]).all()
-    np.testing.assert_array_equal(table["mean_score"], table["consensus"])
+    assert np.isnan(table["mean_score"]).all()
+    assert model.best_index_ == 0  # the setting nearest to the default weights
     assert set(model.predict(planted.X)) <= {0, 1}
 
 

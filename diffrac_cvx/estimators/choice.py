@@ -17,7 +17,7 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_1d, kmeans_centered
-from diffrac_cvx.rounding.diagnostics import find_diagnostics, points_needed
+from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
 from diffrac_cvx.rounding.two_clusters import threshold_between
@@ -75,6 +75,11 @@ class HeldOutResult(NamedTuple):
     selected: npt.NDArray[np.bool_]  # features with a nonzero coefficient
     train_labels: PartitionLabels  # of the half-sample
     test_labels: PartitionLabels  # of the held-out half
+
+
+def points_needed(rank: int) -> float:
+    """Return the approximate number of points below which noise of this rank is fitted perfectly without a penalty."""
+    return rank + rank * (rank - 1) / 4
 
 
 def default_setting(settings: Sequence[GridSetting]) -> GridSetting:
@@ -241,10 +246,9 @@ def tabulate(
     weights = [{name: getattr(setting, name) for name in ("lam", "ridge", "nu")} for setting in settings]
     gaps, diagnostics = [], []
     for one, clusters in zip(partitions, labels, strict=True):
-        known: dict[str, Any] = {"nu": one.setting.nu, "penalty": one.setting.penalty}
-        gaps.append(optimality_gap(X, clusters, one.result, max(one.n_clusters, 2), **known))
-        found = find_diagnostics(X, clusters, one.result, n_clusters=max(one.n_clusters, 2), **known)
-        diagnostics.append(tuple(diagnostic.code for diagnostic in found))
+        count, setting = max(one.n_clusters, 2), one.setting
+        gaps.append(optimality_gap(X, clusters, one.result, count, nu=setting.nu, penalty=setting.penalty))
+        diagnostics.append(tuple(found.code for found in find_diagnostics(X, clusters, n_clusters=count)))
     usable, lower = np.array([not codes for codes in diagnostics]), np.array([result.lower for result in results])
     coef = [one.functions.coef for one in partitions]
     table: dict[str, Any] = {

@@ -17,6 +17,7 @@ from diffrac_cvx.estimators.choice import (
     GridSetting,
     compare_settings,
     default_setting,
+    points_needed,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
 from diffrac_cvx.machine.deadlines import deadline_after, seconds_left, time_limited
@@ -25,7 +26,6 @@ from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, suggested_lam
-from diffrac_cvx.rounding.diagnostics import points_needed
 
 GRID_LAMS, GRID_RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
 DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # if several numbers of clusters are compared
@@ -49,8 +49,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     All settings of a grid are solved, each warm-started from its predecessor, and again on half-samples, warm-started
     from the solution for all points.  The setting with the largest score of a criterion wins, of ties the more stable
-    one, and `DiffracClustering` is fitted there.  Settings with warnings (``diagnostics_``: one cluster, a tiny
-    cluster, ...) only win if all have warnings.  Very long tables are subsampled for the comparison of settings; the
+    one, and `DiffracClustering` is fitted there.  Settings with an empty or tiny cluster (``diagnostics_``) only win
+    if all have one.  Very long tables are subsampled for the comparison of settings; the
     final fit uses all points.
 
     The default criterion departs from the default weights only if others are clearly better.

@@ -32,7 +32,7 @@ PARAMETERS = (
 )  # fmt: skip
 FILES = {
     "--report": "HTML file for a self-contained report.",
-    "--save": "JSON file for the fitted model, to be read by predict.",
+    "--save": "File (.npz) for the fitted model, to be read by predict.",
     "--certificate": "With --prove: file (.npz) for a certificate, which dc.check_certificate verifies.",
 }
 

@@ -73,20 +73,20 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
 def load_model(path: str | Path) -> Any:
     """Load a model that `save_model` or ``diffrac-cvx cluster --save`` wrote.
 
-    No code in the file is executed.
+    Parameters
+    ----------
+    path : str or Path
+        File to read.  No code in it is executed.
 
     Returns
     -------
     DiffracClustering, DiffracClusteringCV, DiffracClassifier or MultiLabelDiffrac
-        Estimator that predicts as the saved one, with default parameters and the saved attributes only.  ``schema_``
-        has the names and categories of the features, or is None.
+        Estimator that predicts as the saved one, but with default parameters and without ``result_``.
 
     Raises
     ------
     DataError
         If the file is not a saved model, or is damaged or unpacks to more than the memory allows.
-    OSError
-        If the file cannot be opened.
     """
     try:
         with zipfile.ZipFile(path) as archive:

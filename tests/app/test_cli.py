@@ -1,5 +1,6 @@
 """Command line: text output, JSON output and exit status."""
 
+import argparse
 import csv
 import json
 import re
@@ -15,6 +16,7 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx import registry
 from diffrac_cvx.app.cli import console, program
+from diffrac_cvx.comparison import ReportTable
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.registry import SolverRecord, baseline_method
 
@@ -89,6 +91,23 @@ def test_points_that_are_all_equal_are_no_answer(tmp_path, command):
     status, printed, _ = command("cluster", tmp_path / "t.csv")
     assert (status, printed.startswith("WARNING: ")) == (1, True)
     assert "All points are in one cluster" in printed
+
+
+# Tables
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_a_table_wraps_between_words_on_a_terminal_and_has_any_width_elsewhere(on_terminal, capsys, monkeypatch):
+    rows = tuple((f"method {k}", 0.12345 + k, "\x1b[2Jclear") for k in range(2))
+    shown = ReportTable(("method", "certified lower bound", "status of the solver " * 9), rows)
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: on_terminal)
+    console.Console(argparse.Namespace(json=False, quiet=False, time_limit=None), 0.0).show_table(shown)
+    printed = capsys.readouterr().out
+    assert (max(map(len, printed.splitlines())) > 100) == (not on_terminal)
+    assert [word for word in printed.split() if "." in word] == ["0.1235", "1.1235"]
+    assert "\\x1b[2Jclear" in printed
+    assert "\x1b" not in printed
 
 
 # More columns than rows

@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "matplotlib": {"plotting.canvas", "app.render"},
     "openpyxl": {"datasets.reading"},
     "pandas": {"comparison.comparing", "comparison.validation"},
+    "rich": {"app.cli.console"},
     "requests": {"datasets.real"},
     "jinja2": {"app.render"},
     "sklearn": {"baselines", "datasets.real", "app.cli.cluster"}

@@ -75,9 +75,6 @@ from .estimators import (
     MultiLabelDiffrac as MultiLabelDiffrac,
 )
 from .estimators import (
-    SavedModel as SavedModel,
-)
-from .estimators import (
     load_model as load_model,
 )
 from .estimators import (

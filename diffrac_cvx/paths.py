@@ -118,7 +118,7 @@ def low_rank_path(
         row |= {"eigenvalue_ratio": eigenvalue_ratio(result.factor), "imbalance": factor_imbalance(result.factor)}
         row |= {} if labels is None else {"error": clustering_error(labels, rounded)}
         rows.insert(0, row)
-        diagnostics.insert(0, find_diagnostics(points, rounded, result, nu=nu, penalty=penalty))
+        diagnostics.insert(0, find_diagnostics(points, rounded))
     columns: dict[str, Any] = {"error": None} | {key: np.array([row[key] for row in rows]) for key in rows[0]}
     units, d = units_of(points), points.shape[1]
     columns["directions"] = align_signs(columns["directions"], units)

@@ -12,7 +12,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import center_columns, column_units
 from diffrac_cvx.problem.formatting import sum_rounded_up
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.rounding.diagnostics import Diagnostic, one_column
+from diffrac_cvx.rounding.diagnostics import Diagnostic
 
 STATUS_WORDS = {  # without the names of Python parameters
     Status.OPTIMAL: "converged",
@@ -102,7 +102,6 @@ def answer_of(
     K = max(len(scaled), 2)
     ridge, lam = model.ridge, model.lam
     objective, search = sum_rounded_up(model.lower_bound_, model.label_gap_), getattr(model, "optimal_", None)
-    named = one_column(table.X, labels, table.names)  # the estimator does not know the names
     support = sorted(model.support_, key=lambda j: -abs(scaled[0, j]))
     groups = penalty.feature_groups(model.n_features_in_)
     norms = np.sqrt(np.bincount(groups.labels, np.sum(scaled**2, axis=0), len(groups.names))).tolist()
@@ -129,7 +128,7 @@ def answer_of(
         selected_features=tuple(table.names[j] for j in support) if K == 2 and penalty.has_l1 else None,
         feature_groups=None if groups.are_single else dict(zip(groups.names, norms, strict=True)),
         structure=getattr(model, "structure_", None),
-        diagnostics=tuple((one.code == "one column" and named) or one for one in model.diagnostics_),
+        diagnostics=model.diagnostics_,
         notes=tuple(notes),
         adjusted_rand_score=None if reference is None else metrics.adjusted_rand_score(reference, labels),
         clustering_error=None if table.y is None or K > 2 else metrics.clustering_error(table.y, 2.0 * labels - 1.0),

@@ -152,13 +152,11 @@ def label_table(table: Table, labels: Array, decisions: Array) -> ReportTable:
 
 
 def terminal_lines(answer: Answer) -> list[str]:
-    """Return an answer as lines of text, warnings first."""
-    counts = answer.contingency_matrix
+    """Return the sentences on an answer, warnings first."""
     return [
         *(f"WARNING: {warning}" for warning in warning_sentences(answer)),
         *(f"Note: {note}." for note in answer.notes),
         *summary_sentences(answer),
-        *([] if counts is None else [contingency_table(counts).text()]),
     ]
 
 

@@ -305,9 +305,7 @@ def row_of(
         row |= dict.fromkeys([*(f"error_{rule}" for rule in roundings), "error", "adjusted_rand"], np.nan)
     row |= {"warning": "", "seconds": found.seconds, "iterations": np.nan, "excluded": None, "status": found.reason}
     if found.labels.size:
-        of_15 = result if found.problem == "(15)" else None
-        diagnostics = find_diagnostics(task.X, found.labels, of_15, nu=task.nu, penalty=task.penalty)
-        row["warning"] = ", ".join(diagnostic.code for diagnostic in diagnostics)
+        row["warning"] = ", ".join(diagnostic.code for diagnostic in find_diagnostics(task.X, found.labels))
         if y_true is not None:
             row["error"] = error_of(y_true, found.labels)
             row["adjusted_rand"] = metrics.adjusted_rand_score(y_true, found.labels)

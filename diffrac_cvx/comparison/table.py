@@ -56,21 +56,6 @@ class ReportTable:
         head, *body = ("| " + " | ".join(entry.replace("|", r"\|") for entry in line) + " |" for line in self.lines())
         return "\n".join([head, "|" + " --- |" * len(self.header), *body])
 
-    def split_to_width(self, width: int) -> "list[ReportTable]":
-        """Return the table split into tables with the same first column that fit a width without breaking words."""
-        titles, *columns = zip(*self.lines(), strict=True)
-        first = max(map(len, titles)) + 1
-        parts, room = [[0]], width - first
-        for j, column in enumerate(columns, start=1):
-            needed = max(map(len, " ".join(column).split())) + 1
-            if needed > room and len(parts[-1]) > 1:
-                parts, room = [*parts, [0]], width - first
-            parts[-1].append(j)
-            room -= needed
-        lines = (self.header, *self.rows)
-        cut = ([tuple(line[j] for j in part) for line in lines] for part in parts)
-        return [ReportTable(head, tuple(rows)) for head, *rows in cut]
-
 
 def table_of_entries(records: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> ReportTable:
     """Return the table of some entries of records, titled by their names, without empty columns."""

@@ -12,6 +12,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "clustering": ["DiffracClustering"],
         "clustering_cv": ["DiffracClusteringCV"],
         "multi_label": ["MultiLabelDiffrac"],
-        "persistence": ["SavedModel", "load_model", "save_model"],
+        "persistence": ["load_model", "save_model"],
     },
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from diffrac_cvx.estimators.affine import optimality_gap, recentered
 from diffrac_cvx.machine.deadlines import is_late, seconds_left
-from diffrac_cvx.metrics import adjusted_rand_score, eigenvalue_ratio
+from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import mean_of, renormalize_weights, scale_by_sqrt_weights
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_1d, kmeans_centered
-from diffrac_cvx.rounding.diagnostics import find_diagnostics, points_needed
+from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
 from diffrac_cvx.rounding.two_clusters import threshold_between
@@ -75,6 +75,11 @@ class HeldOutResult(NamedTuple):
     selected: npt.NDArray[np.bool_]  # features with a nonzero coefficient
     train_labels: PartitionLabels  # of the half-sample
     test_labels: PartitionLabels  # of the held-out half
+
+
+def points_needed(rank: int) -> float:
+    """Return the approximate number of points below which noise of this rank is fitted perfectly without a penalty."""
+    return rank + rank * (rank - 1) / 4
 
 
 def default_setting(settings: Sequence[GridSetting]) -> GridSetting:
@@ -223,11 +228,8 @@ def prediction_strength(labels: PartitionLabels, predicted: PartitionLabels, n_c
 
 SELECTION_CRITERIA = {  # each an entry of the table; the largest value is best
     "gain": "separation minus that of the default weights",
-    "consensus": "agreement with other settings",
     "stability": "agreement of predicted labels",
     "separation": "separation of held-out points",
-    "eigenvalue_ratio": r"minus $\lambda_2 / \lambda_1$ of $Y$",
-    "label_gap": "minus the optimality gap of the labels",
 }
 
 
@@ -236,8 +238,7 @@ def tabulate(
 ) -> dict[str, Any]:
     """Return the table of all settings, one entry of each array per setting, with the scores of a criterion.
 
-    "stability" and "separation" are NaN for settings that no half-sample reached.  If the scores of all settings are
-    NaN, "consensus" replaces the criterion.
+    "stability" and "separation" are NaN for settings that no half-sample reached; the default weights win if all are.
     """
     settings, results = [one.setting for one in partitions], [one.result for one in partitions]
     counts, labels = np.array([one.n_clusters for one in partitions]), np.stack([one.label(X) for one in partitions])
@@ -245,21 +246,16 @@ def tabulate(
     weights = [{name: getattr(setting, name) for name in ("lam", "ridge", "nu")} for setting in settings]
     gaps, diagnostics = [], []
     for one, clusters in zip(partitions, labels, strict=True):
-        known: dict[str, Any] = {"nu": one.setting.nu, "penalty": one.setting.penalty}
-        gaps.append(optimality_gap(X, clusters, one.result, max(one.n_clusters, 2), **known))
-        found = find_diagnostics(X, clusters, one.result, n_clusters=max(one.n_clusters, 2), **known)
-        diagnostics.append(tuple(diagnostic.code for diagnostic in found))
+        count, setting = max(one.n_clusters, 2), one.setting
+        gaps.append(optimality_gap(X, clusters, one.result, count, nu=setting.nu, penalty=setting.penalty))
+        diagnostics.append(tuple(found.code for found in find_diagnostics(X, clusters, n_clusters=count)))
     usable, lower = np.array([not codes for codes in diagnostics]), np.array([result.lower for result in results])
     coef = [one.functions.coef for one in partitions]
-    ratios = [eigenvalue_ratio(scale_by_sqrt_weights(result.F, X.weights)) for result in results]
     table: dict[str, Any] = {
         **{f"param_{name}": np.array([one[name] for one in weights]) for name in ("lam", "ridge", "nu")},
         "param_n_clusters": counts,
         "params": [{**one, "n_clusters": int(k)} if several else one for one, k in zip(weights, counts, strict=True)],
         **summarize_halves(partitions, halves),
-        "consensus": np.array(mean_agreement(labels, usable)),
-        "eigenvalue_ratio": -np.array(ratios),
-        "label_gap": -np.array(gaps),
         "cost": lower + gaps,
         "lower_bound": lower,
         "upper_bound": np.array([result.upper for result in results]),
@@ -270,8 +266,7 @@ def tabulate(
         "coef": np.stack(coef) if len(set(counts)) == 1 else coef,
     }
     table["gain"] = separation_gains(table, settings)
-    score = table[criterion]
-    table["mean_score"] = table["consensus"] if np.isnan(score).all() else score
+    table["mean_score"] = table[criterion]
     table["rank_score"] = rank_by_n_clusters(table, rank(table["mean_score"], usable, table["stability"]))
     return table
 
@@ -336,15 +331,6 @@ def summarize_halves(
         "n_resamples": np.array([len(found) for found in solved]),
         "selection_frequencies": means[:, 2:],
     }
-
-
-def mean_agreement(labels: PartitionLabels, usable: npt.NDArray[np.bool_]) -> list[float]:
-    """Return the mean adjusted Rand index of each partition with the other usable ones, 1 if there are none."""
-    indices = np.eye(len(labels))
-    for i, j in combinations(range(len(labels)), 2):
-        indices[i, j] = indices[j, i] = agreement(labels[i], labels[j])
-    others = np.tile(usable if usable.any() else ~usable, (len(labels), 1)) & ~np.eye(len(labels), dtype=bool)
-    return [float(row[mask].mean()) if mask.any() else 1.0 for row, mask in zip(indices, others, strict=True)]
 
 
 def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.NDArray[np.int64]:

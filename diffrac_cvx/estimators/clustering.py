@@ -21,7 +21,6 @@ from diffrac_cvx.estimators.affine import (
 )
 from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
-from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_points
@@ -33,8 +32,8 @@ from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
-from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
-from diffrac_cvx.rounding.diagnostics import ONE_CLUSTER_REQUESTED, Diagnostic, find_diagnostics, no_structure, unstable
+from diffrac_cvx.problem.result import Bracket, Progress, Result
+from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, threshold_between
@@ -47,7 +46,6 @@ STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 AUTO = "auto"
 MIN_AUTO_POINTS, MAX_AUTO_CLUSTERS, N_HALVES = 6, 8, 6  # of n_clusters="auto"
 AUTO_TIME_FRACTION = 0.7  # of the time limit
-OTHER_SEED = 10  # of k-means, in the test for stability
 
 
 class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
@@ -108,9 +106,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Seed of k-means for more than two clusters; nothing else is random.  With None the seed depends on NumPy's
         global random state, which is not changed.
     test_structure : bool
-        Test for group structure (`structure_test`, in at most half of the time limit) and for stability: with a
-        tolerance ten times larger or, for more than two clusters, other random initialisations.
-        The verdict "none" and unstable clusters are added to ``diagnostics_``.
+        Test for group structure by `structure_test`, in at most half of the time limit.  The verdict "none" is added to
+        ``diagnostics_``.
     prove : bool
         Search for the labels of least objective by `optimal_labels`, until they are certified optimal to within ``tol``
         or the time limit; the better ones of both are ``labels_``.  For two clusters only.
@@ -141,7 +138,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     n_excluded_ : int
         Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     diagnostics_ : tuple of Diagnostic
-        Warnings that the clusters may not be meaningful (one cluster, a tiny cluster, too few points, ...).
+        Warnings that the clusters may not be meaningful: an empty or tiny cluster, a weak lower bound, no structure.
     structure_ : StructureTest
         With ``test_structure``: the result of `structure_test`.
     optimal_ : OptimalLabels
@@ -286,12 +283,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if self.prove:
             self._search_optimal(given, data, weights, constraints)
             labels = rows_with_weight(self.labels_, weights)
-        options |= {"n_clusters": K, "objective": self.label_gap_ + self.lower_bound_}
-        options["names"] = getattr(self, "feature_names_in_", None)
-        self.diagnostics_ = find_diagnostics(data.X, labels, result, **options) if K > 1 else ()
-        if self.test_structure and K > 1:
-            self.diagnostics_ = (*self._structure_diagnostics(given, data, problem), *self.diagnostics_)
-        for diagnostic in self.diagnostics_ if K > 1 else (ONE_CLUSTER_REQUESTED,):
+        objective = self.label_gap_ + self.lower_bound_
+        self.diagnostics_ = find_diagnostics(data.X, labels, result, n_clusters=K, objective=objective) if K > 1 else ()
+        if self.test_structure and K > 1 and self.structure_.verdict == "none":
+            self.diagnostics_ = (self._no_structure(), *self.diagnostics_)
+        for diagnostic in self.diagnostics_:
             warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
         if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
             direction = direction_problem(data.X, float(self.nu), self._penalty)
@@ -351,31 +347,16 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if weights is not None and weights.has_zeros and constraints is None:
             self.labels_ = np.where(weights.mask, self.labels_, self._decide(table) > 0.0).astype(np.int64)
 
-    def _structure_diagnostics(self, given: Any, data: ScaledTable, problem: dict[str, Any]) -> tuple[Diagnostic, ...]:
-        """Return the warnings of the structure test and of the test for stability."""
+    def _no_structure(self) -> Diagnostic:
+        """Return the warning that the structure test found no evidence of more than one group."""
         message = str(self.structure_)
         if self.n_clusters == AUTO:
             message += (
                 f" Half-samples reproduce the {self.n_clusters_} clusters of n_clusters='auto', which needs no gap "
                 "between groups."
             )
-        found = [no_structure(message)] if self.structure_.verdict == "none" else []
-        ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
-        if not ended or is_late() or data.X.unread_bytes:
-            return tuple(found)
-        words = "a tolerance ten times larger"
-        changed: dict[str, Any] = {"tol": min(10.0 * self.tol, 1.0)}
-        if self.n_clusters_ > 2:
-            words, changed = "other random initialisations", {"random_state": OTHER_SEED}
-        columns = self._penalty  # by index: arrays have no names
-        changed |= {"groups": columns.groups, "nonnegative": columns.nonnegative}
-        changed |= {"test_structure": False, "prove": False, "callback": None, "n_clusters": self.n_clusters_}
-        other = type(self)(**{**self.get_params(), **changed})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            other.fit(given, **problem)
-        diagnostic = unstable(words, adjusted_rand_score(self.labels_, other.labels_))
-        return (*found, *([] if diagnostic is None else [diagnostic]))
+        remedy = "Do not use these clusters; try other features or penalty weights."
+        return Diagnostic("no structure", message, remedy)
 
     def _find_functions(self, X: Points, result: Result, K: int) -> tuple[Array, Any]:
         """Return directions and offsets of the affine functions of K clusters of scaled points."""

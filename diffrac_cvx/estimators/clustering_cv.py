@@ -17,6 +17,7 @@ from diffrac_cvx.estimators.choice import (
     GridSetting,
     compare_settings,
     default_setting,
+    points_needed,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
 from diffrac_cvx.machine.deadlines import deadline_after, seconds_left, time_limited
@@ -25,7 +26,6 @@ from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, suggested_lam
-from diffrac_cvx.rounding.diagnostics import points_needed
 
 GRID_LAMS, GRID_RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
 DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # if several numbers of clusters are compared
@@ -49,8 +49,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     All settings of a grid are solved, each warm-started from its predecessor, and again on half-samples, warm-started
     from the solution for all points.  The setting with the largest score of a criterion wins, of ties the more stable
-    one, and `DiffracClustering` is fitted there.  Settings with warnings (``diagnostics_``: one cluster, a tiny
-    cluster, ...) only win if all have warnings.  Very long tables are subsampled for the comparison of settings; the
+    one, and `DiffracClustering` is fitted there.  Settings with an empty or tiny cluster (``diagnostics_``) only win
+    if all have one.  Very long tables are subsampled for the comparison of settings; the
     final fit uses all points.
 
     The default criterion departs from the default weights only if others are clearly better.
@@ -64,21 +64,17 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         the value suggested in the guide on wide tables.  For several numbers of clusters: lam 0 and ridge 0.3 only.
     nus : sequence of float
         Grid of weights of the imbalance, by default 1 only.
-    criterion : {"gain", "consensus", "stability", "separation", "eigenvalue_ratio", "label_gap"}
-        Criterion, compared with others in the page on choosing:
+    criterion : {"gain", "stability", "separation"}
+        Criterion, see the guide on choosing:
 
         - "gain" (default): the separation below, minus that of the setting nearest to the default weights, minus 0.05;
           0 for that setting.  It is reduced by 1 if the stability is below 0.8 or a single column determines the
           clusters.  So the default weights are chosen unless others separate clearly better;
-        - "consensus": mean adjusted Rand index with the clusters of the other settings; 1 for perfect agreement, 0 for
-          agreement by chance;
         - "stability": mean adjusted Rand index, over ``n_resamples`` half-samples, of the labels predicted for the
           held-out points and those from all points;
         - "separation": squared correlation of the labels predicted for the held-out points with their projections: 0.64
           for normal projections, 1 for two-valued ones; for more than two clusters the fraction of the labels' variance
-          that the projections explain;
-        - "eigenvalue_ratio": minus the ratio of the second eigenvalue of Y to the first;
-        - "label_gap": minus the certified optimality gap of the labels.
+          that the projections explain.
     n_resamples : int
         Number of half-samples, in complementary pairs, by default 10.
     groups, group_weights, nonnegative
@@ -112,7 +108,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     n_settings_ : int
         Number of settings of the grid; the table has fewer if the time limit was reached.
     best_index_, best_score_ : int, float
-        Index and score of the chosen setting in this table.
+        Index and score of the chosen setting in this table; the score may be NaN if the time limit was reached.
     best_params_ : dict
         The chosen setting as parameters of `DiffracClustering`.
     best_estimator_ : DiffracClustering

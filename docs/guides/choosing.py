@@ -41,12 +41,10 @@ print(f"clusters of {np.bincount(model.labels_)} points")
 # its separation minus that of the default weights minus 0.05. The largest gain wins. Two kinds of settings are excluded: labels that
 # the halves do not predict (*stability*, the mean adjusted Rand index of the predicted labels, below 0.8), and splits by a single
 # column. A feature with two values is perfectly stable and perfectly separated whether or not it is meaningful; on heart, which has
-# sex as a feature, all other criteria select this spurious split. A setting whose split has a warning (all points in one cluster, a
-# few outliers in the other, ...) never wins.
+# sex as a feature, all other criteria select this spurious split. A setting with an empty or tiny
+# cluster never wins.
 #
-# The other criteria are in the table too, and ``criterion=`` selects one of them: *consensus* (the setting whose split agrees
-# best, on average, with those of the other settings), *stability*, *separation*, the *eigenvalue ratio* of the relaxation, the
-# certified *label gap*.
+# ``criterion="stability"`` and ``criterion="separation"`` select the largest value of one column of the table instead.
 
 table = model.cv_results_
 for i in np.argsort(table["rank_score"]):
@@ -147,8 +145,7 @@ for name, (true, points) in tables.items():
 # - Clusters that no straight line separates: rings, crescents, the four corners of a square. Use spectral clustering,
 #   HDBSCAN or kernel features: :doc:`kernels`.
 # - Clusters of very different sizes: ``nu`` prefers equal ones, more strongly the closer it is to 1.
-# - Tables with binary features: such a feature is a perfect split by itself, whatever the other features. A split by one of them, or
-#   by the categories of one group of one-hot columns, gets a warning (``diagnostics_``, "one column") with its name. Exclude features
-#   that cannot be the clusters you look for, such as sex or a town.
+# - Tables with binary features: such a feature is a perfect split by itself, whatever the other features. Exclude features that
+#   cannot be the clusters you look for, such as sex or a town.
 # - Fewer points than features, without ``lam`` or ``ridge``: noise can be split perfectly. See :doc:`wide` for these tables.
 # - Labels that the features do not show: no method finds them; examples are the sets above with an index near 0.

@@ -101,11 +101,8 @@ for title, options in (
     print(f"{title:8}", [heart.columns[j] for j in model.support_])
 
 # %%
-# The group is selected as a whole, and the warning explains what it is worth: a category is itself a perfect partition of the points,
-# with or without feature groups, and such a split is no evidence of clusters.
-
-for diagnostic in model.diagnostics_:
-    print(diagnostic)
+# The group is selected as a whole. A category is itself a perfect partition of the points, with or without feature groups, so such a
+# split is no evidence of clusters.
 
 # %%
 # So we use the numeric columns only. Heart patients are older, more of their vessels are narrowed, the ST segment is depressed more;

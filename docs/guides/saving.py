@@ -7,7 +7,6 @@ function of the columns, the decision function, with a threshold at 0, so that a
 """
 
 import contextlib
-import json
 import tempfile
 from pathlib import Path
 
@@ -33,8 +32,8 @@ wine.data.iloc[1::2, ::-1].to_csv(
 # -------------------
 # .. code-block:: console
 #
-#    $ diffrac-cvx cluster old.csv --save model.json
-#    $ diffrac-cvx predict model.json new.csv --out clusters.csv
+#    $ diffrac-cvx cluster old.csv --save model.npz
+#    $ diffrac-cvx predict model.npz new.csv --out clusters.csv
 #
 # The columns of the new table are matched by name, in any order; additional columns are ignored, and a missing one is an error.
 # Categories are one-hot encoded as in the first table, and missing values are replaced by the means of the first table if its
@@ -43,32 +42,33 @@ wine.data.iloc[1::2, ::-1].to_csv(
 from diffrac_cvx.app.cli.program import run_command_line
 
 with contextlib.chdir(folder):
-    run_command_line(["cluster", "old.csv", "--save", "model.json", "--quiet"])
-    run_command_line(["predict", "model.json", "new.csv", "--out", "clusters.csv", "--quiet"])
+    run_command_line(["cluster", "old.csv", "--save", "model.npz", "--quiet"])
+    run_command_line(["predict", "model.npz", "new.csv", "--out", "clusters.csv", "--quiet"])
 print("".join((folder / "clusters.csv").read_text().splitlines(keepends=True)[:4]))
 
 # %%
 # The columns are those of ``cluster --out`` (:doc:`/command_line`).
 #
-# The model is readable JSON with names and numbers. Unlike a pickle, it executes no code when it is loaded.
+# The file has the coefficients, in the units of the columns, names, bounds and warnings, and no rows of the table. Unlike a pickle,
+# it executes no code when it is loaded.
 
-content = json.loads((folder / "model.json").read_text())
-print({key: content[key] for key in ("form", "version", "model")})
-for name, coefficient in zip(content["names"][:3], content["coef"][:3], strict=True):
+saved = dc.load_model(folder / "model.npz")
+for name, coefficient in zip(saved.schema_.names[:3], saved.coef_[:3], strict=True):
     print(f"{name:20} {coefficient:+.4f}")
 
 # %%
 # In Python
 # ---------
-# `save_model` writes a fitted estimator, and `load_model` reads it as a `SavedModel`. It gives the same numbers as the estimator, and
-# needs no scikit-learn:
+# `save_model` writes a fitted estimator, and `load_model` returns an estimator of the same class that predicts the same. Pass a data
+# frame with its columns in the order of the fit:
 
 old, new = pd.read_csv(folder / "old.csv"), pd.read_csv(folder / "new.csv")
 model = dc.DiffracClustering(n_clusters=3, random_state=0).fit(old)
-dc.save_model(model, folder / "three.json")
-saved = dc.load_model(folder / "three.json")
+dc.save_model(model, folder / "three.npz")
+saved = dc.load_model(folder / "three.npz")
 assert np.array_equal(saved.predict(old), model.labels_)
-print(saved.model, saved.n_clusters, saved.predict(new)[:10])
+new = new[saved.feature_names_in_]
+print(saved.predict(new)[:10])
 print(dc.metrics.contingency_matrix(wine.target[1::2], saved.predict(new)).counts)
 
 # %%
@@ -108,6 +108,6 @@ print(
 
 scaled = make_pipeline(StandardScaler(), dc.DiffracClustering()).fit(wine.data)
 try:
-    dc.save_model(scaled, folder / "scaled.json")
+    dc.save_model(scaled, folder / "scaled.npz")
 except dc.ParameterError as error:
     print(error)

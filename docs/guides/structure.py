@@ -76,7 +76,7 @@ print(np.bincount(model.labels_))
 #
 # Warnings of a clustering
 # ------------------------
-# A clustering that changes when the tolerance is ten times larger gets a warning too.
+# The verdict "none" is a warning of the estimator:
 
 model = dc.DiffracClustering(test_structure=True)
 with warnings.catch_warnings():

@@ -13,18 +13,18 @@ ABOUT = (
 )
 NEAR_KMEANS, NEAR_BEST = 0.05, 0.1
 CHANGED = 0.005  # of the index: smaller changes come from single points
-METHODS = {  # columns of the table of cells
+METHODS = {  # columns of the table of cells; those of other criteria are in tables of earlier code only
     "choice": "selected (default)",
     "best": "best of the grid by the true labels",
     "kmeans": "k-means, standardised",
     "mixture": "Gaussian mixture",
     "spectral": "spectral clustering",
     "gemclus": "gemclus, linear",
-    "consensus": "by consensus",
+    "consensus": "by consensus (earlier code)",
     "stability": "by stability",
     "separation": "by separation",
-    "eigenvalue_ratio": "by eigenvalue ratio",
-    "label_gap": "by label gap",
+    "eigenvalue_ratio": "by eigenvalue ratio (earlier code)",
+    "label_gap": "by label gap (earlier code)",
     **{column_of(*pair): f"ridge {pair[0]:g}, lambda {pair[1]:g}" for pair in (NO_PENALTY, *FIXED)},
 }
 
@@ -68,5 +68,5 @@ def findings(table: pd.DataFrame) -> list[Finding]:
 def means(table: pd.DataFrame) -> pd.DataFrame:
     """Return the mean of each method over the sets of each kind."""
     kinds = table.groupby("kind", sort=False)
-    found = kinds[list(METHODS)].mean().T.rename(index=METHODS).rename_axis("method")
+    found = kinds[[name for name in METHODS if name in table]].mean().T.rename(index=METHODS).rename_axis("method")
     return found.set_axis([f"{count} {kind} sets" for kind, count in kinds.size().items()], axis=1)

@@ -10,6 +10,7 @@ from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
 from experiments.problems import mixed, noiseless_data
 from experiments.rivals.lattice import lattice
+from experiments.rivals.two_valued import cure, spectral_kurtosis
 from experiments.theory.unique_solution import statistical_dimension
 
 RESTARTS = 10
@@ -78,8 +79,8 @@ def relax(X: Array, seed: int) -> Found:
 
 METHODS: dict[str, Callable[[Array, int], Found]] = {
     "relaxation": relax,
-    "CURE": lambda X, seed: (dc.baselines.cure(X, n_init=RESTARTS, rng=seed), np.nan),
-    "spectral": lambda X, seed: (dc.baselines.spectral_kurtosis(X), np.nan),
+    "CURE": lambda X, seed: (cure(X, n_init=RESTARTS, rng=seed), np.nan),
+    "spectral": lambda X, seed: (spectral_kurtosis(X), np.nan),
     "alternating": lambda X, seed: (dc.baselines.alternating_optimization(X, n_init=RESTARTS, rng=seed), np.nan),
     "k-means": lambda X, seed: (dc.baselines.kmeans_whitened(X, n_init=RESTARTS, rng=seed), np.nan),
     "lattice": lambda X, seed: (lattice(X), np.nan),  # None if it finds no labels

@@ -12,6 +12,7 @@ from experiments.harness.findings import Finding, one_row
 from experiments.harness.intervals import mean_of, proportion_of
 from experiments.harness.style import ACCENT, GRAY, GREEN, SECONDARY, panels, with_intervals
 from experiments.harness.sweep import Cell, Row, cross
+from experiments.rivals.two_valued import cure, spectral_kurtosis
 from experiments.theory.label_recovery import signs
 from experiments.theory.unique_solution import statistical_dimension
 
@@ -56,8 +57,8 @@ def measure(d: int, ratio: float, noise: float, replication: int) -> Row:
     labels = {
         "relaxation": dc.rounding.kmeans_centered(result.F),
         "direction": signs(X @ v),
-        "cure": dc.baselines.cure(X, n_init=RESTARTS, rng=replication),
-        "spectral": dc.baselines.spectral_kurtosis(X),
+        "cure": cure(X, n_init=RESTARTS, rng=replication),
+        "spectral": spectral_kurtosis(X),
     }
     labels["refined"] = dc.rounding.refine(X, labels["relaxation"])
     errors = {f"error_{name}": dc.metrics.clustering_error(y, found) for name, found in labels.items()}

@@ -8,14 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 import diffrac_cvx as dc
-from diffrac_cvx import baselines
-from diffrac_cvx.baselines.principal import leading_scores
-from diffrac_cvx.baselines.selection import Selection, grid_of_bounds
+from diffrac_cvx.baselines import gaussian_mixture, kmeans_standardized
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.penalty import suggested_lam
 from diffrac_cvx.rounding.two_clusters import kmeans_1d
 from diffrac_cvx.typing import Array
+from experiments.rivals.neighbors import spectral
+from experiments.rivals.principal import ifpca, leading_scores, sparse_component
+from experiments.rivals.selection import Selection, grid_of_bounds
+from experiments.rivals.two_valued import two_valued_component
+from experiments.rivals.weighted_columns import sparse_kmeans
 
 LAMS, RIDGE = (0.2, 0.1, 0.05), 0.3
 GOAL = 1e-2  # certified relative gap at which a solve ends
@@ -76,11 +79,11 @@ def count_factors(X: Array, rng: np.random.Generator) -> int:
 def without_factors(X: Array, *, bound: float | None = None, rng: np.random.Generator) -> Selection:
     """Return the clusters of a sparse principal component after the common factors are projected out.
 
-    The columns are scaled to variance 1 before and after; the bound is that of `baselines.sparse_component`.
+    The columns are scaled to variance 1 before and after; the bound is that of `sparse_component`.
     """
     X = standardize_columns(X)
     factors = leading_scores(X, count_factors(X, rng))
-    return baselines.sparse_component(X - factors @ (factors.T @ X), bound=bound, rng=rng)
+    return sparse_component(X - factors @ (factors.T @ X), bound=bound, rng=rng)
 
 
 def best_component(X: Array, *, components: int = 20, rng: np.random.Generator) -> Array:
@@ -121,18 +124,18 @@ OWN = "relaxation"
 FIXED = {f"lambda {lam:g}": lam for lam in LAMS}
 RELAXATIONS = {OWN: Method(relax), **{name: Method(partial(relax, lam=lam)) for name, lam in FIXED.items()}}
 SELECTING = {
-    "sparse k-means": by_selection(baselines.sparse_kmeans, "bound", grid_of_bounds),
-    "IF-PCA": by_selection(baselines.ifpca, "features", lambda d: (count for count in KEPT if count <= d)),
-    "sparse component": by_selection(baselines.sparse_component, "bound", grid_of_bounds),
+    "sparse k-means": by_selection(sparse_kmeans, "bound", grid_of_bounds),
+    "IF-PCA": by_selection(ifpca, "features", lambda d: (count for count in KEPT if count <= d)),
+    "sparse component": by_selection(sparse_component, "bound", grid_of_bounds),
     "without factors": by_selection(without_factors, "bound", grid_of_bounds),
 }
 RIVALS = {
-    "k-means": by_labels(baselines.kmeans_standardized),
-    "mixture": by_labels(baselines.gaussian_mixture),
-    "spectral": by_labels(baselines.spectral),
-    "first component": by_labels(partial(baselines.two_valued_component, components=1)),
+    "k-means": by_labels(kmeans_standardized),
+    "mixture": by_labels(gaussian_mixture),
+    "spectral": by_labels(spectral),
+    "first component": by_labels(partial(two_valued_component, components=1)),
     **SELECTING,
-    **{name: by_count(partial(baselines.two_valued_component, criterion=way)) for name, way in CRITERIA.items()},
+    **{name: by_count(partial(two_valued_component, criterion=way)) for name, way in CRITERIA.items()},
     "best component": by_count(best_component),
 }
 METHODS: dict[str, Method] = {**RELAXATIONS, **RIVALS}

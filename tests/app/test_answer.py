@@ -25,12 +25,6 @@ def noise(rng, n, d):
     return rng.standard_normal((n, d)), None
 
 
-def binary(rng):
-    X = rng.standard_normal((60, 4))
-    X[:, 1] = np.arange(60) % 2
-    return X, None
-
-
 TABLES = {  # points with reference labels or None, and options
     "two groups": (lambda rng: blobs(rng, 2), ()),
     "two groups, few features": (lambda rng: blobs(rng, 2, d=8), ("--lambda", "0.1")),
@@ -39,7 +33,6 @@ TABLES = {  # points with reference labels or None, and options
     "four groups of three classes": (lambda rng: (blobs(rng, 4)[0], np.arange(60) % 3), ("--clusters", "4")),
     "noise": (lambda rng: noise(rng, 80, 3), ()),
     "one feature": (lambda rng: noise(rng, 40, 1), ()),
-    "one column": (binary, ()),
     "more columns than rows": (lambda rng: noise(rng, 20, 40), ()),
     "one cluster": (lambda rng: blobs(rng, 2), ("--nu", "0")),
     "constraints": (lambda rng: blobs(rng, 2), ("--must-link", "0,1", "--cannot-link", "0,2")),

@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+import diffrac_cvx as dc
+
 HEAD = ("name", "age", "income", "city", "sex")
 ROWS = [
     (f"p{i}", f"{20 + 30 * (i % 2) + i * 7 % 5:.2f}", i * 37 % 11, ("Oslo", "Rome", "Bern")[i * i % 7 % 3], sex)
@@ -31,8 +33,8 @@ def table(tmp_path):
 @pytest.fixture
 def model(table, tmp_path, command):
     how = ("--drop", "name", "--one-hot", "city", "--one-hot", "sex", "--no-structure", "--quiet")
-    assert command("cluster", table, *how, "--save", tmp_path / "model.json")[0] < 2
-    return tmp_path / "model.json"
+    assert command("cluster", table, *how, "--save", tmp_path / "model.npz")[0] < 2
+    return tmp_path / "model.npz"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def model(table, tmp_path, command):
 )
 def test_a_table_gets_its_own_labels_back_to_the_last_digit(options, table, tmp_path, command):
     table.write_text(table.read_text().replace(",20.00,", ",,") if "mean" in options else table.read_text())
-    first, second, model = (tmp_path / name for name in ("first.csv", "second.csv", "model.json"))
+    first, second, model = (tmp_path / name for name in ("first.csv", "second.csv", "model.npz"))
     how = (*HOW, "--no-structure", *options.split())
     status, printed, _ = command("cluster", table, *how, "--out", first, "--save", model)
     assert status < 2  # it may be split along one column
@@ -93,11 +95,11 @@ def test_missing_values_and_new_categories_take_the_means_of_the_first_table_or_
     status, printed, _ = command("predict", model, table, "--missing", "mean", "--out", out)
     assert status < 2
     assert " by the training mean" in printed
-    content = json.loads(model.read_text())
-    row = dict(zip(content["names"], content["means"], strict=True))
+    loaded = dc.load_model(model)
+    row = dict(zip(loaded.schema_.names, loaded.schema_.means, strict=True))
     row |= {"income": 0.0, "sex=m": 1.0}  # the first row, whose age and city are missing
-    value = sum(c * row[name] for name, c in zip(content["names"], content["coef"], strict=True))
-    assert float(columns(out)["decision"][0]) == pytest.approx(value + content["intercept"])
+    value = sum(c * row[name] for name, c in zip(loaded.schema_.names, loaded.coef_, strict=True))
+    assert float(columns(out)["decision"][0]) == pytest.approx(value + loaded.intercept_)
     command("predict", model, table, "--missing", "drop", "--out", out)
     assert columns(out)["row"][0] == "1"
     table.write_text("\n".join(table.read_text().splitlines()[:2]) + "\n")
@@ -116,19 +118,19 @@ def test_the_margin_is_the_best_score_less_the_second_where_there_are_more_than_
 
 
 def test_what_is_known_of_rows_is_no_part_of_the_model_and_said_so(table, tmp_path, command):
-    printed = command("cluster", table, *HOW, "--must-link", "0,1", "--save", tmp_path / "model.json")[1]
+    printed = command("cluster", table, *HOW, "--must-link", "0,1", "--save", tmp_path / "model.npz")[1]
     assert "the saved model predicts from the features alone and changes the cluster of 1 of 40 points" in printed
 
 
 def test_a_split_that_was_no_answer_is_said_so_again_with_status_one(table, tmp_path, command):
-    command("cluster", table, *HOW, "--nu", "0", "--save", tmp_path / "model.json")
-    status, printed, _ = command("predict", tmp_path / "model.json", table)
+    command("cluster", table, *HOW, "--nu", "0", "--save", tmp_path / "model.npz")
+    status, printed, _ = command("predict", tmp_path / "model.npz", table)
     assert status == 1
     assert "WARNING" in printed
 
 
 def test_a_file_that_is_no_model_and_one_that_is_not_there_end_with_status_two(table, tmp_path, command):
-    for model, message in ((table, "is not a saved model"), (tmp_path / "none.json", "cannot be opened")):
+    for model, message in ((table, "is not a saved model"), (tmp_path / "none.npz", "cannot be opened")):
         status, _, error = command("predict", model, table)
         assert status == 2
         assert message in error

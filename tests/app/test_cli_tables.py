@@ -1,7 +1,6 @@
 """Messages of the program on tables: suggested commands, options and columns by name."""
 
 import csv
-import json
 import re
 import shlex
 import warnings
@@ -101,16 +100,6 @@ def test_genes_as_rows_are_transposed_and_their_largest_variances_selected(on_ta
     rows = list(csv.DictReader((tmp_path / "o.csv").open()))
     assert [row["name"] for row in rows[:2]] == ["tumour", "tumour (2)"]
     assert "transpose=True, top_variance=10" in (tmp_path / "r.html").read_text()
-
-
-def test_a_split_that_is_one_column_is_no_answer_and_names_it(on_table):
-    frame = pd.DataFrame(RNG.normal(0.0, 1.0, (N, 4)), columns=list("abcd")).assign(Zurich=(CITY == "Zurich") * 1)
-    status, printed, _ = on_table(frame, "--json")
-    message = json.loads(printed)["diagnostics"][0]["message"]
-    assert (status, message.startswith("The clusters are exactly the two values of column 'Zurich':")) == (1, True)
-    _, printed, _ = on_table(frame, "--prove", "--tol", "0.1")
-    assert printed.startswith("WARNING: ")
-    assert "exactly the two values of column 'Zurich'" in printed
 
 
 def test_a_column_that_is_too_large_is_named_and_the_option_that_helps_follows_a_note(on_table):

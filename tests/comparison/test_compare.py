@@ -10,7 +10,6 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx import registry
 from diffrac_cvx.comparison import ComparisonTask, Method, comparing, list_methods, worst_disagreement
-from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.registry import baseline_method
 
 PLANTED = dc.datasets.make_planted(20, 3, noise=0.2, rng=0)
@@ -322,11 +321,3 @@ def test_a_limit_of_time_is_one_for_all_methods_and_all_values(monkeypatch):
     path = dc.paths.lambda_path(X, np.geomspace(1e-4, 1e-2, 9), time_limit=1e-6)
     assert len(path.parameter) == len(path.value) == len(path.diagnostics) == 1
     assert path.parameter[0] == pytest.approx(1e-2)
-
-
-def test_a_table_that_is_too_wide_is_split_into_tables_with_its_first_column():
-    table = ReportTable(("method", "lower", "upper bound"), (("low_rank", 0.1, 0.2), ("fista", 0.1, None)))
-    parts = table.split_to_width(16)
-    assert [part.header for part in parts] == [("method", "lower"), ("method", "upper bound")]
-    assert [part.rows for part in parts] == [(("low_rank", 0.1), ("fista", 0.1)), (("low_rank", 0.2), ("fista", None))]
-    assert table.split_to_width(80) == [table]

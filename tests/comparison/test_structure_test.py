@@ -25,7 +25,7 @@ from diffrac_cvx.comparison.structure import (
     unimodal_density,
 )
 from diffrac_cvx.problem.feature_groups import FeatureGroups, read_feature_groups
-from diffrac_cvx.rounding.diagnostics import unstable, weak_bound
+from diffrac_cvx.rounding.diagnostics import weak_bound
 
 
 def two_groups(n, d, share=0.5, separation=5.0, seed=0):
@@ -277,15 +277,12 @@ def test_of_large_tables_a_sample_of_the_rows_is_tested():
 # Warnings
 
 
-def test_labels_that_are_hardly_proved_or_change_are_said_to_be():
+def test_a_lower_bound_far_below_the_cost_is_a_warning():
     result = dc.low_rank(normal(60, 4), ridge=0.3)
     assert weak_bound(result, 2.0 * result.lower) is None
-    assert weak_bound(result, 11.0 * result.lower).code == "hardly proved"
-    assert unstable("other starts", 0.95) is None
-    assert "adjusted Rand index 0.37" in unstable("other starts", 0.37).message
+    assert weak_bound(result, 11.0 * result.lower).code == "weak bound"
 
 
-@pytest.mark.filterwarnings("ignore:The clusters are unstable")
 @pytest.mark.usefixtures("one_partition")
 def test_noise_has_no_structure_in_the_estimator_and_groups_have():
     with pytest.warns(dc.DegenerateDataWarning, match="no evidence of more than one group"):

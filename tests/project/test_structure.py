@@ -27,7 +27,7 @@ LAYERS = [
     ["rounding.*", "datasets.*"],
     ["certificates.*"],
     ["relaxations.*", "solvers.*"],
-    ["baselines.*"],
+    ["baselines"],
     ["registry"],
     ["comparison.*", "paths", "estimators.*", "typing"],
     ["plotting.*"],
@@ -41,14 +41,14 @@ PROOFS = {
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
-    "diptest": {"baselines.two_valued"},
     "marimo": {"app.page.notebook"},
     "matplotlib": {"plotting.canvas", "app.render"},
     "openpyxl": {"datasets.reading"},
     "pandas": {"comparison.comparing", "comparison.validation"},
+    "rich": {"app.cli.console"},
     "requests": {"datasets.real"},
     "jinja2": {"app.render"},
-    "sklearn": {"baselines.standard_methods", "datasets.real", "app.cli.cluster"}
+    "sklearn": {"baselines", "datasets.real", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }
 

@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from diffrac_cvx.certificates.cut_certificate import LabelProblem
 from oracles import labelings_values
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.cut_certificate import LabelProblem
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.solvers.exact import cuts
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation, violated_cliques, violated_triangles

@@ -19,7 +19,7 @@ from diffrac_cvx.app.cli.constraints import (
 )
 from diffrac_cvx.app.cli.options import AUTO, Parser, add_output, add_parameters, add_table
 from diffrac_cvx.app.cli.table import CONSTANT_WARNING, load, loading_code, refuse_outputs
-from diffrac_cvx.app.render import figures_of, html_report, label_table, terminal_lines
+from diffrac_cvx.app.render import contingency_table, figures_of, html_report, label_table, terminal_lines
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators import DiffracClustering
@@ -32,7 +32,7 @@ PARAMETERS = (
 )  # fmt: skip
 FILES = {
     "--report": "HTML file for a self-contained report.",
-    "--save": "JSON file for the fitted model, to be read by predict.",
+    "--save": "File (.npz) for the fitted model, to be read by predict.",
     "--certificate": "With --prove: file (.npz) for a certificate, which dc.check_certificate verifies.",
 }
 
@@ -87,6 +87,8 @@ def main(given: argparse.Namespace, console: Console) -> int:
         write_csv(given.out, content.header, content.rows)
     for line in terminal_lines(answer):
         console.echo(line)
+    if answer.contingency_matrix is not None:
+        console.show_table(contingency_table(answer.contingency_matrix))
     findings: dict[str, Any] = {"file": given.file, "finished": answer.finished, **vars(answer)}
     if (test := answer.structure) is not None:
         findings["structure"] = {"verdict": test.verdict, "pvalue": test.pvalue, "message": test.message(answer.names)}

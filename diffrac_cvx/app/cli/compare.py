@@ -2,8 +2,6 @@
 
 import argparse
 import re
-import shutil
-import sys
 from dataclasses import replace
 
 from diffrac_cvx import comparison
@@ -61,10 +59,8 @@ def main(given: argparse.Namespace, console: Console) -> int:
     is_empty = bool(labelled) and all(row["warning"] for row in labelled)
     if is_empty:
         console.echo("WARNING: the labels of every method have a warning, see the column 'warning'.")
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for part in compared.tables():
-        for narrow in [part] if width is None else part.split_to_width(width):
-            console.echo(f"{narrow.text()}\n")
+        console.show_table(part)
     for message in compared.messages():
         console.echo(message)
     has_failed = any(one.reason for one in compared.method_results.values())

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from diffrac_cvx.app.cli import EXIT_INTERRUPTED, EXIT_SUCCESS, EXIT_WARNING
+from diffrac_cvx.comparison.table import ReportTable
 from diffrac_cvx.machine.writing import escape_control
 from diffrac_cvx.points.checks import positive
 from diffrac_cvx.problem.formatting import format_ends
@@ -87,6 +88,26 @@ class Console:
         """Print a line of text unless the output is JSON or quiet."""
         if not self.is_silent:
             print(escape_control(text))
+
+    def show_table(self, table: ReportTable) -> None:
+        """Print a table and an empty line: on a terminal in columns of whole words, otherwise as text of any width."""
+        if self.is_silent:
+            return
+        if not sys.stdout.isatty():
+            self.echo(f"{table.text()}\n")
+            return
+        from rich.console import Console as Terminal
+        from rich.table import Table
+        from rich.text import Text
+
+        shown = Table(box=None, pad_edge=False, header_style="")
+        head, *body = ([escape_control(entry) for entry in line] for line in table.lines())
+        for title, *entries in zip(head, *body, strict=True):
+            longest = max(len(word) for word in " ".join([title, *entries]).split())
+            shown.add_column(Text(title), min_width=longest)
+        for line in body:
+            shown.add_row(*map(Text, line))
+        Terminal().print(shown, "", crop=False)
 
     def finish(self, findings: Mapping[str, Any], *files: Path | None, has_warnings: bool = False) -> int:
         """Print the written files, or the findings as JSON, and return the exit status."""

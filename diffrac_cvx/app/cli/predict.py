@@ -1,7 +1,9 @@
 """``diffrac-cvx predict``: clusters of the points of a new table, from a model saved by ``cluster --save``."""
 
 import argparse
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -9,8 +11,10 @@ from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.options import FILE_PARAMETERS, Parser, add_output, add_parameters
 from diffrac_cvx.app.cli.table import read_options, refuse_outputs
 from diffrac_cvx.app.render import join_words, label_table
+from diffrac_cvx.datasets.schema import read_table_as
 from diffrac_cvx.datasets.tables import Table, read_table
-from diffrac_cvx.estimators.persistence import SavedModel, load_model, read_table_for
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.estimators import load_model
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.problem.formatting import format_lower
 from diffrac_cvx.problem.result import excluded_clause
@@ -26,10 +30,16 @@ def parser() -> Parser:
     return made
 
 
-def load(given: argparse.Namespace) -> Table:
-    """Return the table, read as the saved model requires."""
+def load(given: argparse.Namespace) -> tuple[Any, Table]:
+    """Return the saved model, and the table read as it requires."""
+    model = load_model(given.model)
+    if model.schema_ is None:
+        raise DataError(
+            "the model has no column names. Fit the estimator on a data frame, or pass save_model the table that "
+            "read_table returned."
+        )
     options = {"missing": given.missing} | read_options(given, FILE_PARAMETERS)
-    return read_table_for(load_model(given.model), given.file, **options)
+    return model, read_table_as(model.schema_, given.file, **options)
 
 
 def main(given: argparse.Namespace, console: Console) -> int:
@@ -39,31 +49,34 @@ def main(given: argparse.Namespace, console: Console) -> int:
     categories.  The exit status is 1 if the model was saved with warnings.
     """
     refuse_outputs([given.file, given.model], {"--out": given.out})
-    table, model = load(given), load_model(given.model)
-    labels = model.predict(table.X)
+    model, table = load(given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the columns are in order, without their names
+        labels, values = model.predict(table.X), model.decision_function(table.X)
     if given.out is not None:
-        content = label_table(table, labels, model.decision_function(table.X))
+        content = label_table(table, labels, values)
         write_csv(given.out, content.header, content.rows)
     for line in [*(f"Note: {note}." for note in table.notes), *describe_prediction(model, labels)]:
         console.echo(line)
     findings = {
-        "model": str(given.model), "file": given.file, "notes": table.notes, "diagnostics": model.diagnostics,
-        "rows": table.rows, "labels": labels, "decision": model.decision_function(table.X),
+        "model": str(given.model), "file": given.file, "notes": table.notes,
+        "diagnostics": list(map(str, model.diagnostics_)), "rows": table.rows, "labels": labels, "decision": values,
     }  # fmt: skip
-    return console.finish(findings, given.out, has_warnings=bool(model.diagnostics))
+    return console.finish(findings, given.out, has_warnings=bool(model.diagnostics_))
 
 
-def describe_prediction(model: SavedModel, labels: np.ndarray) -> list[str]:
+def describe_prediction(model: Any, labels: np.ndarray) -> list[str]:
     """Return the predictions, and the certified bound of the training table, as lines of text."""
-    lines, n = [f"WARNING: on the training table: {reason}" for reason in model.diagnostics], len(labels)
-    if model.is_multilabel:
+    lines, n = [f"WARNING: on the training table: {reason}" for reason in model.diagnostics_], len(labels)
+    if labels.ndim == 2:
         return [*lines, f"{labels.shape[1]} labels, positive for {join_words(labels.sum(axis=0))} of the {n} points."]
-    names = range(model.n_clusters) if model.classes is None else model.classes.tolist()
-    kind = "cluster" if model.classes is None else "class"
+    K, classes = max(len(np.atleast_2d(model.coef_)), 2), getattr(model, "classes_", None)
+    names = range(K) if classes is None else classes.tolist()
+    kind = "cluster" if classes is None else "class"
     counts = join_words(f"{np.sum(labels == name)} in {kind} {name}" for name in names)
     lines.append(f"{n} {'point' if n == 1 else 'points'}: {counts}.")
-    if "lower_bound" in model.bounds:
-        least = format_lower(model.bounds["lower_bound"]) + excluded_clause(int(model.bounds.get("n_excluded", 0)))
-        what = "split" if model.n_clusters == 2 else "partition"
+    if hasattr(model, "lower_bound_"):
+        least = format_lower(model.lower_bound_) + excluded_clause(model.n_excluded_)
+        what = "split" if K == 2 else "partition"
         lines.append(f"Certified for the training table, not for this one: no {what} costs less than {least}.")
     return lines

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.baselines.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
 from diffrac_cvx.points.linear_algebra import psd_factor, standardize_columns
+from experiments.rivals.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
 
 N_ALTERNATIONS = 6
 WEIGHTS_RTOL = 1e-4  # relative change of the weights

@@ -1,4 +1,9 @@
-"""Standard methods: alternation and 2-means for Eq. (2), and on standardised columns 2-means, mixture and spectral."""
+"""Baselines of `compare`: methods without a relaxation, from data to labels in {-1, +1}, with the first point at +1.
+
+Alternating optimisation and 2-means on whitened data search for labels of largest squared correlation, Eq. (2), and are
+invariant under invertible affine maps of the data.  2-means and a Gaussian mixture on standardised columns are
+invariant under shifts and rescaling of the columns.
+"""
 
 import warnings
 from collections.abc import Callable
@@ -18,7 +23,8 @@ from diffrac_cvx.rounding.two_clusters import alternate
 
 LLOYD_MAX_ITER = 100  # per run
 FULL_COVARIANCE_RATIO = 5  # points per feature from which the Gaussians have full covariances
-N_NEIGHBORS = 10  # of each point, itself included, in the graph of spectral clustering
+
+__all__ = ["alternating_optimization", "gaussian_mixture", "kmeans_standardized", "kmeans_whitened"]
 
 
 def alternating_optimization(
@@ -120,30 +126,10 @@ def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Genera
     covariances = "full" if len(data) >= FULL_COVARIANCE_RATIO * data.shape[1] else "diag"
     seed = int(random.integers(2**31))
     mixture = GaussianMixture(2, covariance_type=covariances, n_init=n_init, random_state=seed)
-    return _fit_quietly(mixture, data)  # runs that do not converge in 100 iterations are accepted
+    return fit_quietly(mixture, data)  # runs that do not converge in 100 iterations are accepted
 
 
-def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
-    """Return the labels of spectral clustering on nearest neighbours, columns at unit variance, the first at +1.
-
-    It uses scikit-learn: two clusters from the normalised Laplacian of the ten-nearest-neighbour graph.  O(n^2 d).
-
-    Source: Ng, Jordan and Weiss, "On spectral clustering", NIPS 2001; von Luxburg, "A tutorial on spectral
-    clustering", 2007, for the graph.
-
-    Parameters, except n_init, and errors are those of gaussian_mixture; rng is for the starts of k-means.
-    """
-    data, random = standardize_columns(as_data(X)), as_generator(rng)
-    from sklearn.cluster import SpectralClustering
-
-    if len(data) == 2 and data.any():  # too few points for a graph
-        return np.array([1.0, -1.0])
-    graph = {"affinity": "nearest_neighbors", "n_neighbors": min(N_NEIGHBORS, len(data) - 1)}
-    clustering = SpectralClustering(2, **graph, random_state=int(random.integers(2**31)))
-    return _fit_quietly(clustering, data)  # disconnected graphs are accepted
-
-
-def _fit_quietly(estimator: Any, data: Array) -> Array:
+def fit_quietly(estimator: Any, data: Array) -> Array:
     """Return the labels of a scikit-learn estimator, without its warnings; one cluster if all points are equal."""
     if not data.any():
         return np.ones(len(data))

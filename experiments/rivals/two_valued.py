@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from diffrac_cvx.baselines.principal import leading_scores
 from diffrac_cvx.points.checks import Array, as_data, as_generator, one_of, positive_int
 from diffrac_cvx.points.linear_algebra import column_basis, row_products, standardize_columns, weighted_gram
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered
 from diffrac_cvx.solvers.factored.solver import low_rank
+from experiments.rivals.principal import leading_scores
 
 RANDOM_STARTS = 20  # of the search for a direction
 RELAXATION_TOL = 1e-3  # certified gap of the relaxation

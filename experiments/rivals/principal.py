@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from diffrac_cvx.baselines.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
 from diffrac_cvx.points.linear_algebra import is_above_rounding, standardize_columns
 from diffrac_cvx.rounding.two_clusters import kmeans_1d
+from experiments.rivals.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
 
 CV_FOLDS = 5
 LOADINGS_MAX_ITER = 20  # alternations

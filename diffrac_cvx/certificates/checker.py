@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.certificate import Certificate, Proof, parse
+from diffrac_cvx.certificates.certificate import Certificate, Fields, Proof, parse
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.label_space import (
     LabelMultipliers,
@@ -239,10 +239,11 @@ class Statement:
     def value_of_labels(self, labels: Array, direction: Array) -> float:
         """Return an upper bound on the objective of labels, or of clusters, at their directions."""
         given, sample, points, penalty = self.given, self.sample, self.points, self.pair_penalty
+        K = given.n_clusters
         if given.relaxation == "clusters":
             if given.membership is not None or not penalty.is_even:
                 raise DataError("K clusters have neither constraints nor known signs of coefficients")
-            found, K = as_clusters(labels, len(labels), given.n_clusters)
+            found, K = as_clusters(Fields({"labels": labels}).integers("labels", (None,), 0, 2**62), len(labels), K)
             Z = (sample.with_weight(found)[:, None] == np.arange(K)).astype(np.float64)
             value = certified_clusters_value(points, Z, direction, given.nu, penalty)
         else:

@@ -126,7 +126,7 @@ def test_the_bounds_of_a_relaxation_solved_by_cvxpy_are_those_of_its_certificate
 
 
 def test_every_builder_has_a_certificate():
-    assert {name.partition(" ")[0] for name in BUILDERS} == {one.builder.__name__ for one in dc.registry.RELAXATIONS}
+    assert {name.partition(" ")[0] for name in BUILDERS} == set(dc.registry.RELAXATIONS)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
@@ -167,9 +167,9 @@ def test_the_bounds_on_a_table_in_any_form_are_those_of_the_certificate(tmp_path
 @pytest.mark.parametrize("unit", [1e-80, 1e80])
 def test_a_certificate_holds_in_any_units(tmp_path, unit):
     X = unit * table(d=3)
-    assert_states_itself(X, dc.low_rank(X, NU, lam=0.05 * unit**2, ridge=0.1 * unit**2, tol=1e-3), tmp_path)
-    assert_states_itself(X, dc.optimal_labels(X, ridge=0.1 * unit**2, tol=1e-2), tmp_path)
-    assert_states_itself(X, dc.optimal_labels(X, lam=0.05 * unit**2, ridge=0.1 * unit**2, tol=1e-2), tmp_path)
+    for penalty in (dc.Penalty(a=0.3 * unit), dc.Penalty(a=0.3 * unit, c=0.2 * unit)):
+        assert_states_itself(X, dc.low_rank(X, NU, penalty, tol=1e-3), tmp_path)
+        assert_states_itself(X, dc.optimal_labels(X, 1.0, penalty, tol=1e-2), tmp_path)
 
 
 def test_an_l1_weight_whose_square_underflows_has_a_certificate(tmp_path):
@@ -314,9 +314,9 @@ TAMPERED = {
     "a column of E twice": ("working set", lambda c: with_proof(c, free=changed(c.proofs[0].free, 1, 0))),
     "a column of E that does not exist": ("working set", lambda c: with_proof(c, free=c.proofs[0].free + 211)),
     "E without the offset": ("working set", lambda c: with_proof(c, free=c.proofs[0].free[:-1], Z=None)),
-    "Z without E": ("l1", lambda c: with_proof(c, Z=np.ones((3, 1)))),
+    "Z without E": ("l1", lambda c: with_proof(c, free=None, blocks=None, Z=np.ones((3, 1)))),
     "Z of other columns": ("working set", lambda c: with_proof(c, Z=c.proofs[0].Z[:-1])),
-    "blocks without E": ("l1", lambda c: with_proof(c, blocks=np.zeros(12, dtype=int))),
+    "blocks without E": ("l1", lambda c: with_proof(c, free=None, blocks=np.zeros(12, dtype=int))),
     "blocks that are not numbered": ("blocks", lambda c: with_proof(c, blocks=2 * c.proofs[0].blocks)),
     "blocks of other columns": ("blocks", lambda c: with_proof(c, blocks=c.proofs[0].blocks[:-1])),
     "blocks with a Z": ("blocks", lambda c: with_proof(c, Z=np.ones((12, 1)))),
@@ -362,7 +362,7 @@ TAMPERED = {
         lambda c: with_fields(c, membership=np.zeros(24, dtype=int), sign=np.ones(24)),
     ),
     "signs that are 2": ("rows", lambda c: with_fields(c, membership=np.arange(24), sign=np.full(24, 2.0))),
-    "a chunklet without points": ("rows", lambda c: with_fields(c, membership=np.arange(24) // 2 * 2, sign=np.ones(24))),
+    "a chunklet without points": ("rows", lambda c: with_fields(c, membership=2 * np.arange(24), sign=np.ones(24))),
     "constraints of half": ("rows", lambda c: with_fields(c, sign=np.ones(24))),
     "a direction that is too short": ("rows", lambda c: with_fields(c, direction=c.direction[:-1])),
     "a lower bound above the upper one": ("rows", lambda c: replace(c, lower=c.upper, upper=c.lower)),
@@ -387,7 +387,7 @@ def test_a_certificate_that_was_tampered_with_is_refused(tmp_path, what):
     if isinstance(tampered, dict):
         np.savez(tmp_path / "c.npz", **tampered)
         tampered = tmp_path / "c.npz"
-    with pytest.raises(dc.DataError, match="refused|not a certificate"):
+    with pytest.raises(dc.DataError, match=r"refused|not a certificate"):
         dc.check_certificate(X, tampered)
 
 

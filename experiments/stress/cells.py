@@ -50,7 +50,6 @@ DIRECTIONS = 6  # random directions in which a factor's rows are moved to minimi
 MIXINGS = 300  # rounds of coordinate descent on the rows of a factor
 ROUNDED = 1e-40  # rounding error of sixty digits
 COST_TOLERANCE = Decimal("1e-9")  # change of an objective by excluding directions along which columns nearly agree
-PERSISTENCY_SLACKS = (0.0, 0.01, 0.1)  # slacks above the best objective found, for persistency
 MOST_COLUMNS = 40  # most columns of a factor with many rows whose value is computed
 MAIN = 4  # leading columns of a factor whose value is computed
 COPIES = 6000  # of the rows of a table that changes: so many rows are streamed in blocks
@@ -139,6 +138,7 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
             stated[name] = certified_bound(said, certify, instance.given, *given, **named)
 
         for name, result in results.items():
+            stated[f"certificate of {name}"] = stated_again(instance.given, result)
             if instance.has_many_columns:  # takes minutes without the solver's multiplier
                 continue
             state(f"certify_v of {name}", dc.certify_v, result.V, nu, penalty, sample_weight=w)
@@ -264,27 +264,14 @@ def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | No
     what = "optimal labels" if constraints is None else "optimal labels with constraints"
     given: dict[str, Any] = {"sample_weight": w, "constraints": constraints}
     try:
-        slack = (
-            None if has_l1 else PERSISTENCY_SLACKS[n % len(PERSISTENCY_SLACKS)]
-        )  # with an l1 penalty it takes seconds per point
-        given |= {"certificate": penalty.groups is None and penalty.nonnegative is None}
-        found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, persistency_slack=slack, **given)
+        found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, **given)
         yield from lower_bounds(what, Stated(found.lower, excluded_of(found)), least)
-        if found.certificate is not None:
-            yield from lower_bounds(
-                f"certificate of {what}", Stated(found.certificate.lower, excluded_of(found)), least
-            )
-        if slack is not None:
+        yield from lower_bounds(f"certificate of {what}", stated_again(X, found), least)
+        if not has_l1:
             yield Bound(what, "upper", found.upper, least.value)
-            others = [not agrees(y, found.labels, found.persistent, constraints) for y in labelings]
-            if any(others):  # persistency is a bound on the objective of labels that differ there
-                differing = Least(*(least_where(values, others) for values in (costs, reduced)))
-                stated = Stated(found.upper + slack, excluded_of(found))
-                yield from lower_bounds(f"what is certain of {what}", stated, differing)
     except dc.InvalidBoundError as contradiction:
         yield from lower_bounds(what, Stated(contradiction.lower, excluded_of(contradiction, said)), least)
     if constraints is not None:
-        del given["certificate"]
         result = dc.low_rank(X, nu, penalty, tol=1e-9, max_iter=500, time_limit=SECONDS, **given)
         yield from lower_bounds("low_rank with constraints", stated_bound(result), least)
         again = certified_bound(said, dc.certify_v, X, result.V, nu, penalty, **given)
@@ -292,20 +279,6 @@ def bounds_with_constraints(instance: Instance, constraints: dc.Constraints | No
         if not has_l1 and w is None:
             again = certified_bound(said, dc.certify_y, X, result.F, nu, penalty=penalty, constraints=constraints)
             yield from lower_bounds("certify_y with constraints", again, least)
-
-
-def agrees(y: Array, labels: Array, persistent: Any, constraints: dc.Constraints | None) -> bool:
-    """Return whether labels agree with those found at persistent points, up to a global sign (that of known labels)."""
-    products = (y * labels)[persistent]
-    if constraints is not None and constraints.labels is not None:
-        products = products * (y * constraints.labels)[np.flatnonzero(constraints.labels)[0]]
-        return bool(np.all(products > 0.0))
-    return len(set(products)) <= 1
-
-
-def least_where(values: list[Decimal] | None, chosen: list[bool]) -> Any:
-    """Return the smallest of the selected values."""
-    return None if values is None else min(value for value, one in zip(values, chosen, strict=True) if one)
 
 
 def satisfies(y: Array, constraints: dc.Constraints) -> bool:
@@ -367,6 +340,15 @@ def stated_bound(result: dc.Result) -> Stated:
     """Return the lower bound certified for a result, even if it was withdrawn."""
     lower = result.lower if result.invalid_bound is None else result.invalid_bound.lower
     return Stated(lower, excluded_of(result))
+
+
+def stated_again(X: Array, found: Any) -> Stated:
+    """Return the lower bound that the checker states from a certificate; a number above all objectives if it differs.
+
+    The certificate of a result has to state the bound of the result, to the last bit.
+    """
+    lower = dc.check_certificate(X, found).lower
+    return Stated(lower if lower == found.lower else 2.0, excluded_of(found))
 
 
 def certified_bound(said: int, certify: Callable[..., Any], *given: Any, **named: Any) -> Stated:

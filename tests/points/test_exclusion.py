@@ -120,7 +120,7 @@ def test_columns_that_vary_as_their_rounding_are_excluded_if_nothing_penalizes_t
         assert dc.low_rank(X).n_excluded == 0
 
 
-BOUNDS = "Result", "Bracket", "LabelCertificate", "OptimalLabels", "CutCertificate", "RegularizationPath", "Comparison"
+BOUNDS = "Result", "Bracket", "LabelCertificate", "OptimalLabels", "Certificate", "RegularizationPath", "Comparison"
 
 
 def collinear(n=8):
@@ -133,7 +133,7 @@ def statements(X, nu):
     """Return the numbers of excluded columns that every public statement of a bound gives, by function."""
     y, seen, loose = np.where(np.arange(len(X)) % 2, 1.0, -1.0), [], {"ridge": 0.0, "standardize": False}
     result = dc.low_rank(X, nu, callback=seen.append)
-    best = dc.optimal_labels(X, nu, certificate=True)
+    best = dc.optimal_labels(X, nu)
     table = dc.compare(X, nu=nu, methods=["low_rank"])
     known = np.where(np.arange(len(X)) < 4, y, np.nan)
     found = {
@@ -151,8 +151,7 @@ def statements(X, nu):
         "optimal_labels": best,
         "optimal_labels, stopped": dc.optimal_labels(X, nu, time_limit=0.0),
     }
-    if best.certificate is not None:
-        found["check_certificate"] = dc.check_certificate(X, best.certificate).bracket
+    found |= {"check_certificate": dc.check_certificate(X, best), "certificate of a result": result.certificate}
     for name, record in dc.registry.RELAXATIONS.items():
         task = dc.registry.ComparisonTask(X=X, nu=nu, alpha=1.0 - nu)
         relaxation = record.build(task)

@@ -47,7 +47,7 @@ PENALTIES = {"none": dc.Penalty(), "ridge": dc.Penalty(ridge=0.1), "l1": dc.Pena
 NEEDED = {  # other required arguments
     "y": LABELS, "labels": (LABELS > 0.0).astype(int), "lower": 0.0, "alpha": 0.3, "k": 2, "n_clusters": 2, "rng": 0,
     "V": np.eye(D), "Y_or_F": LABELS[:, None], "nus": [0.5, 1.0], "lams": [0.1, 0.3],
-    "certificate": dc.optimal_labels(X, ridge=0.1, tol=1e-2, certificate=True).certificate,
+    "certificate": dc.optimal_labels(X, ridge=0.1, tol=1e-2).certificate,
 }  # fmt: skip
 OPTIONS = {
     "compare": {"methods": ["low_rank"]},

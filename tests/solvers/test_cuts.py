@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from diffrac_cvx.certificates.cut_certificate import LabelProblem
 from oracles import labelings_values
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.labels import LabelProblem
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.solvers.exact import cuts
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation, violated_cliques, violated_triangles
@@ -65,10 +65,12 @@ def test_cutting_planes_prove_at_the_root_what_needs_many_nodes_and_no_slower_cl
     np.testing.assert_array_equal(found.labels, slow.labels)
 
 
-def test_a_certificate_is_searched_for_where_branching_alone_closes_the_gap():
+def test_branches_prove_what_branching_alone_closes():
     X = np.random.default_rng(0).standard_normal((10, 3))
-    assert dc.optimal_labels(X).certificate is None
-    assert dc.optimal_labels(X, certificate=True).certificate is not None
+    found = dc.optimal_labels(X)
+    assert all(proof.signs is not None for proof in found.certificate.proofs)
+    assert dc.check_certificate(X, found).lower == found.lower > 0.0
+    assert dc.optimal_labels(X, certificate=False).certificate is None
 
 
 def test_a_limit_of_time_and_a_callback_leave_valid_bounds(cuts_first):
@@ -86,8 +88,8 @@ def test_the_search_ends_with_valid_bounds_where_columns_are_too_nearly_collinea
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 3))
     X[:, 2] = X[:, 0] + 1e-9 * rng.standard_normal(12)
-    found = dc.optimal_labels(X, certificate=True)
-    assert found.certificate is None
+    found = dc.optimal_labels(X)
+    assert all(proof.rows is None for proof in found.certificate.proofs)
     assert found.gap < 1e-3  # what rounding leaves
     assert found.hardness == pytest.approx(3 * 4 / 24, rel=1e-2)
 
@@ -101,7 +103,7 @@ def test_cutting_planes_that_prove_nothing_give_way_to_branching(monkeypatch, cu
     else:
         monkeypatch.setattr(cuts, "is_late", lambda *_: True)
     found = dc.optimal_labels(X, ridge=0.1, time_limit=60.0)
-    assert found.certificate is None
+    assert all(proof.rows is None for proof in found.certificate.proofs)
     assert found.status is dc.Status.OPTIMAL
     assert found.upper == pytest.approx(best.upper, abs=1e-4)
 
@@ -116,7 +118,7 @@ def test_labels_are_proved_optimal_in_any_units(unit):
 
 def test_tables_with_more_columns_than_points_have_a_certificate_too():
     X = np.random.default_rng(0).standard_normal((12, 40))
-    found = dc.optimal_labels(X, ridge=3.0, certificate=True, time_limit=20.0)
+    found = dc.optimal_labels(X, ridge=3.0, time_limit=20.0)
     assert dc.check_certificate(X, found.certificate).bracket.gap <= 1.01e-4
     A = (X - X.mean(axis=0)).T @ (X - X.mean(axis=0)) / 12
     effective = np.trace(np.linalg.solve(A + 3.0 * np.eye(40), A))

@@ -1,14 +1,11 @@
 """Certified optimal labels: brute force agrees, every intermediate bound is valid, constraints are satisfied."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from instances import satisfies
 from oracles import labelings_values
 
 import diffrac_cvx as dc
-from diffrac_cvx.solvers.exact import search, tree
 
 
 def random_constraints(rng, n):
@@ -32,26 +29,21 @@ def instance(seed, *, l1):
 
 
 def check(seed, *, l1):
-    """Check labels, bounds and persistent points against all labellings; return the number of persistent points."""
+    """Check labels, bounds and their certificate against all labellings; return the number of its branches."""
     X, nu, ridge, lam, w, constraints = instance(seed, l1=l1)
-    slack, tol = (0.0, 1e-3, 0.01, 0.1)[seed % 4], 1e-5 if l1 else 1e-6
+    tol = 1e-5 if l1 else 1e-6
     Y, costs = labelings_values(X, nu, ridge, lam, w)
     satisfied = satisfies(Y, constraints)
     best = float(costs[satisfied].min())
-    found = dc.optimal_labels(
-        X, nu, lam=lam, ridge=ridge, constraints=constraints, tol=tol, sample_weight=w, persistency_slack=slack
-    )
+    found = dc.optimal_labels(X, nu, lam=lam, ridge=ridge, constraints=constraints, tol=tol, sample_weight=w)
     assert satisfies(found.labels[None], constraints)
     assert max(found.lower, found.root_bound) <= best + 1e-12
     assert found.upper >= best - 1e-12
     assert costs[np.all(found.labels == Y, axis=1)][0] == pytest.approx(found.upper, abs=1e-6 if l1 else 1e-8)
     assert found.status is dc.Status.OPTIMAL
     assert found.gap <= tol
-    near = Y[satisfied & (costs <= found.upper + slack - (1e-4 if l1 else 1e-9))] * found.labels
-    if constraints is None or constraints.chunklets_of(len(X)).labeled < 0:
-        near = near * near[:, [int(np.argmax(found.persistent))]]
-    assert np.all(near[:, found.persistent] == 1.0)
-    return int(found.persistent.sum())
+    assert dc.check_certificate(X, found).lower == found.lower
+    return len(found.certificate.proofs)
 
 
 QUICK = (1, 2, 3, 4, 5, 8, 9, 10)
@@ -67,9 +59,9 @@ def branching(request):
 
 @pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
 @pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(12, 312, 50))])
-def test_brute_force_agrees_with_labels_bounds_and_points_that_are_persistent(first, l1, branching):
+def test_brute_force_agrees_with_labels_and_bounds_that_the_checker_states_again(first, l1, branching):
     seeds = range(first, first + 50) if first else QUICK[: 8 if branching else 5]
-    assert sum(check(seed, l1=l1) > 1 for seed in seeds) >= 2
+    assert sum(check(seed, l1=l1) > 1 for seed in seeds) >= 2 * branching
 
 
 def test_labels_are_found_that_alternation_misses_and_every_bound_on_the_way_holds():
@@ -105,64 +97,6 @@ def test_where_no_column_varies_all_labels_cost_one():
     assert found.labels[0] == -found.labels[1]
     assert found.lower == 1.0
     assert found.gap < 1e-12
-
-
-def test_nothing_is_persistent_where_all_labels_cost_the_same_and_all_is_where_two_groups_are_far_apart():
-    noise = np.random.default_rng(0).standard_normal((8, 7))
-    assert dc.optimal_labels(noise, persistency_slack=1e-3).persistent.sum() == 1
-    X = np.repeat([-1.0, 1.0], 10)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((20, 1))
-    assert dc.optimal_labels(X, persistency_slack=1e-2).persistent.all()
-
-
-def test_points_are_persistent_in_all_labels_up_to_the_bound_that_is_stated_however_far_it_is_from_the_objective(
-    monkeypatch,
-):
-    X = dc.datasets.make_planted(8, 2, noise=0.3, rng=0).X
-    Y, costs = labelings_values(X, ridge=0.1)
-    exact = dc.optimal_labels(X, ridge=0.1, persistency_slack=0.0)
-    objective = search.certified_labels_value
-    monkeypatch.setattr(search, "certified_labels_value", lambda *given: objective(*given) + 0.2)
-    found = dc.optimal_labels(X, ridge=0.1, persistency_slack=0.0)
-    near = Y[costs <= found.upper] * found.labels
-    near = near * near[:, [int(np.argmax(found.persistent))]]
-    assert np.all(near[:, found.persistent] == 1.0)
-    assert found.persistent.sum() < exact.persistent.sum()
-
-
-def test_what_points_that_are_persistent_must_exceed_is_not_below_the_exact_sum(monkeypatch):
-    X, cutoffs = dc.datasets.make_planted(8, 2, noise=0.3, rng=0).X, []
-
-    def none(_, cutoff, labeled, status, tighter):
-        cutoffs.append(cutoff)
-        return np.zeros(8, dtype=bool), status
-
-    monkeypatch.setattr(tree.Tree, "persistent", none)
-    for slack in 0.1 * np.arange(1, 9):
-        upper = dc.optimal_labels(X, ridge=0.1, persistency_slack=slack).upper
-        assert Fraction(cutoffs.pop()) >= Fraction(upper) + Fraction(slack)
-
-
-@pytest.mark.parametrize(("n", "lam"), [(3000, 0.0), (300, 0.02)], ids=["ridge", "l1"])
-def test_the_limit_holds_for_points_that_are_persistent_too(n, lam):
-    X = dc.datasets.make_planted(n, 6, noise=0.1, rng=0).X
-    found = dc.optimal_labels(X, ridge=0.01, lam=lam, tol=0.3, time_limit=0.3, persistency_slack=1e-3)
-    assert found.seconds < 1.3
-    assert found.status is dc.Status.TIME_LIMIT
-    assert found.gap < 0.3
-    assert 1 <= found.persistent.sum() < n
-
-
-@pytest.mark.parametrize("lam", [0.0, 1e-3], ids=["ridge", "l1"])
-def test_what_ends_the_search_for_points_that_are_persistent_leaves_those_found_until_then(lam):
-    X = np.repeat([-1.0, 1.0], 40)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((80, 1))
-    options, calls = {"lam": lam, "tol": 0.1, "persistency_slack": 1e-2}, []
-    assert dc.optimal_labels(X, **options).persistent.all()
-    found = dc.optimal_labels(X, callback=lambda *now: calls.append(now) or len(calls) == 3, **options)
-    assert found.status is dc.Status.STOPPED
-    assert found.gap < 0.1
-    assert 1 < found.persistent.sum() < 80
-    at_once = dc.optimal_labels(X, callback=lambda *_: True, **options | {"tol": 1e-16})
-    assert at_once.persistent.sum() == 1
 
 
 @pytest.mark.parametrize("tol", [1e-16, 1e-6])

@@ -1,0 +1,85 @@
+"""Bounds on labels by inequalities: rows that hold for all signs, and the rounding errors of their matrix."""
+
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from rationals import fractions
+
+from diffrac_cvx.certificates.labels import LabelProblem, clique_rows, factorization_error, join_rows
+
+
+def test_rows_of_cliques_hold_for_all_signs_with_equality_for_some():
+    rng, z = np.random.default_rng(0), np.array(list(product((-1.0, 1.0), repeat=9)))
+    for q in (3, 5, 7):
+        points = np.sort([rng.permutation(9)[:q] for _ in range(6)], axis=1)
+        rows = clique_rows(points, rng.choice(np.array([-1, 1], np.int8), points.shape), np.ones(6))
+        assert rows.invalid() == ""
+        terms = rows.coefficients * z[:, rows.first] * z[:, rows.second]
+        left = np.add.reduceat(terms, np.append(0, rows.ends[:-1]), axis=1)
+        assert np.all(left.max(axis=0) == rows.right)
+
+
+def exact_matrix(problem, table, weights, a, mu, parts):
+    """Return [[Diag(mu) + T - (1 - nu) ww', B], [B', A]] of points without constraints, and the sum of the bound."""
+    m, X, p = len(mu), fractions(table), fractions(weights)
+    p = p / p.sum()
+    Z = (X - p @ X) * fractions(problem.scale)
+    T, total = np.full((m, m), Fraction(0)), fractions(mu).sum()
+    for points, signs, multipliers in parts:
+        total += fractions(multipliers).sum() * Fraction(points.shape[1] - 1, 2)
+        for row, s, g in zip(points.tolist(), signs.tolist(), fractions(multipliers), strict=True):
+            for i, j in combinations(range(len(row)), 2):
+                T[row[i], row[j]] -= g * s[i] * s[j] / 2
+                T[row[j], row[i]] -= g * s[i] * s[j] / 2
+    T = T + np.diag(fractions(mu)) - (1 - Fraction(problem.nu)) * np.outer(p, p)
+    A = Z.T @ (p[:, None] * Z) + np.diag(fractions(a) ** 2 * fractions(problem.scale) ** 2)
+    return np.block([[T, p[:, None] * Z], [(p[:, None] * Z).T, A]]), total
+
+
+def instance(kind):
+    rng = np.random.default_rng(5)
+    n, d = (120, 2) if kind == "many" else (8, 3)
+    X, weights = rng.standard_normal((n, d)), rng.random(n) + 0.1
+    if kind == "far from zero":
+        X += 1e6
+    points = np.array(list(combinations(range(8), 3)))
+    signs = rng.choice(np.array([-1, 1], np.int8), points.shape)
+    multipliers = rng.random(len(points)) / 50.0
+    parts = [(points, signs, multipliers)]
+    if kind == "cancelling":  # opposite signs of two points each, so that T nearly vanishes
+        both = np.vstack([signs, signs * np.array([1, -1, -1], np.int8), -signs * np.array([1, -1, 1], np.int8)])
+        parts = [(np.tile(points, (3, 1)), both, np.tile(1e7 * rng.random(len(points)), 3))]
+    return X, weights, np.full(d, 0.3), rng.random(n) / n, parts
+
+
+@pytest.mark.parametrize("kind", ["near zero", "far from zero", "cancelling", "many"])
+def test_the_matrix_of_a_certificate_is_as_near_to_the_exact_one_as_it_says(kind):
+    X, weights, a, mu, parts = instance(kind)
+    n, d = X.shape
+    ones, all_columns = np.ones(n), np.ones(d, dtype=bool)
+    problem = LabelProblem(X, 0.5, a, np.zeros(d), weights, np.arange(n), ones, all_columns)
+    rows = join_rows(*(clique_rows(*part) for part in parts))
+    M, error, total = problem.dual_matrix(mu, rows, None)
+    exact, exact_total = exact_matrix(problem, X, weights, a, mu, parts)
+    distance = float(np.linalg.norm((fractions(M) - exact).astype(float)))
+    assert 0.0 < distance <= error
+    assert distance >= error * {"far from zero": 1e-3, "cancelling": 1e-4}.get(kind, 1e-6)
+    assert exact_total <= Fraction(total)
+
+
+def test_a_matrix_that_has_a_cholesky_factorisation_may_be_indefinite_by_its_error_at_most():
+    indefinite = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        G = rng.integers(-9, 9, (6, 2)).astype(float)
+        M = G @ G.T + np.diag(np.full(6, 1e-14 * rng.choice([-1.0, 1.0])))
+        least = float(np.linalg.eigvalsh(M)[0])
+        try:
+            np.linalg.cholesky(M)
+        except np.linalg.LinAlgError:
+            continue
+        indefinite += least < -1e-15
+        assert least >= -factorization_error(M)
+    assert indefinite > 0

@@ -3,11 +3,13 @@
 Every field that is read is converted to doubles or integers, and refused if the conversion changes it.
 """
 
+import hashlib
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,9 +152,11 @@ class Certificate:
         return {name: value for name, value in given.items() if value is not None}
 
     def save(self, file: str | PathLike[str]) -> None:
-        """Write the certificate to a file of NumPy arrays (.npz)."""
-        with open(file, "wb") as stream:
-            np.savez_compressed(stream, **self.arrays())
+        """Write the certificate to a file of NumPy arrays (.npz), with a checksum as its comment."""
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **self.arrays())
+        content = stream.getvalue()
+        Path(file).write_bytes(content[:-2] + len(checksum(content)).to_bytes(2, "little") + checksum(content))
 
     @classmethod
     def load(cls, file: str | PathLike[str]) -> "Certificate":
@@ -172,7 +176,11 @@ class Certificate:
 def read_arrays(file: str | PathLike[str]) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a file of NumPy arrays; raise DataError if it is damaged or unpacks to too much."""
     try:
-        with zipfile.ZipFile(file) as members:
+        content = Path(file).read_bytes()
+        with zipfile.ZipFile(io.BytesIO(content)) as members:
+            comment = members.comment
+            if comment and checksum(content[: -2 - len(comment)] + bytes(2)) != comment:
+                raise DataError("it is damaged")
             sizes = {info.filename: (info.file_size, info.compress_size) for info in members.infolist()}
             unpacked, packed = (sum(size[i] for size in sizes.values()) for i in (0, 1))
             if unpacked > max(MIN_UNPACKED, MAX_RATIO * packed):
@@ -182,6 +190,11 @@ def read_arrays(file: str | PathLike[str]) -> dict[str, npt.NDArray[Any]]:
         raise
     except Exception as error:  # zipfile and zlib raise many kinds on damaged files
         raise DataError(f"it cannot be read ({type(error).__name__})") from error
+
+
+def checksum(content: bytes) -> bytes:
+    """Return a checksum against damage; against tampering, nothing in a file is trusted."""
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 def read_array(member: bytes) -> npt.NDArray[Any]:

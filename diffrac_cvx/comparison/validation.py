@@ -280,7 +280,6 @@ def read_answer(outcome: Any, instance: Instance) -> Answer:
             wanted = f"V with shape {(d, d)} or {(d + 1, d + 1)}, F with {n} rows, or a Result"
             return Answer(name, (f"the solver returns {what}. Return {wanted}.",))
     problems = [*([] if V is None else problems_of_v(V, instance)), *([] if F is None else problems_of_f(F, n))]
-    problems += [] if result is None or result.certificate is None else problems_of_certificate(result, instance)
     bounds = None if result is None else result.bracket
     if problems:
         return Answer(kind, tuple(problems), bounds=bounds, result=result)
@@ -414,6 +413,8 @@ def find_violations(answer: Answer, instance: Instance, reference: Result, tol: 
     """Yield what is wrong with an answer, given the reference's bounds on the optimum."""
     yield from answer.problems
     result = answer.result
+    if result is not None and result.certificate is not None:
+        yield from problems_of_certificate(result, instance)
     if result is None:
         if answer.objective > reference.upper + tol + AGREEMENT:
             least, reached = format_ends(reference.upper, answer.objective)

@@ -64,9 +64,9 @@ for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=
 #
 # A certificate as a file
 # -----------------------
-# The search is long, its result is short: the multipliers of the inequalities prove the bound by one Cholesky factorisation.
-# ``found.certificate`` holds them if the cutting planes proved the bound, or on request with ``certificate=True``. Anyone who has
-# the table can verify the file, without trusting the search: `check_certificate` contains no part of it.
+# The search is long, its result is short: the multipliers of the inequalities prove the bound by one Cholesky factorisation, or
+# those of each branch by one each. ``found.certificate`` holds them. Anyone who has the table can verify the file, without
+# trusting the search: `check_certificate` contains no part of it.
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

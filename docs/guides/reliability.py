@@ -132,9 +132,9 @@ for k in (0, 10, 20, 30, 40, 50):
 # :math:`10^{-16}` to :math:`10^{-12}`, beside every kind of penalty on the other columns; steps of a few units in the last place
 # beside an offset of up to :math:`2^{52}`; one temperature in degrees Celsius, Fahrenheit and Kelvin; units of :math:`2^{-300}` to
 # :math:`2^{300}`. Each lower bound is compared with the exact value for all of the data, unless the record that states it says that
-# directions were excluded; then with the value for the data without them. Points reported as persistent must have the same label in
-# every labelling whose exact cost is low enough. Tables in one family change while they are read: the solver has to raise `DataError`,
-# or its bounds hold for the table before and after the change.
+# directions were excluded; then with the value for the data without them. `check_certificate` has to state the bound of each result
+# to the last bit. Tables in one family change while they are read: the solver has to raise `DataError`, or its bounds hold for
+# the table before and after the change.
 #
 # .. include:: ../stress.inc
 #

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.label_space import with_imbalance
@@ -342,7 +343,7 @@ def stated_bound(result: dc.Result) -> Stated:
     return Stated(lower, excluded_of(result))
 
 
-def stated_again(X: Array, found: Any) -> Stated:
+def stated_again(X: npt.ArrayLike, found: Any) -> Stated:
     """Return the lower bound that the checker states from a certificate; a number above all objectives if it differs.
 
     The certificate of a result has to state the bound of the result, to the last bit.

@@ -138,6 +138,18 @@ BROKEN = {
     "an F that is not that of V": (of_result(factor=lambda result: one_cluster(result.F)), "F does not belong to V"),
     "an error": (failing, "the solver raises ZeroDivisionError: division by zero"),
     "no answer": (lambda X, nu, penalty: None, "an object of type NoneType"),
+    "a lower bound that its certificate does not prove": (
+        of_result(lower=lambda result: result.lower + 1e-9, value=lambda result: result.value + 1e-9),
+        "the certificate proves",
+    ),
+    "a certificate that was tampered with": (
+        of_result(certificate=lambda result: replace(result.certificate, lower=result.lower + 1e-3, upper=2.0)),
+        "the certificate is refused: its multipliers prove",
+    ),
+    "a certificate of another problem": (
+        of_result(certificate=lambda result: replace(result.certificate, nu=0.9)),
+        "the certificate is for another nu or penalty",
+    ),
     "no solution": (of_result(status=lambda _: dc.Status.FAILED), "no solution"),
 }
 

@@ -120,13 +120,10 @@ def save_fitted_model(path: Path, model: DiffracClustering, table: Table) -> lis
 
 
 def write_certificate(file: Path, model: DiffracClustering) -> None:
-    """Write the certificate of the optimal clusters, or raise an error that says why there is none."""
-    from diffrac_cvx.solvers.exact.search import MOST_COLUMNS
-
-    if model.optimal_.certificate is None:
+    """Write the certificate of the optimal clusters for the table as given."""
+    if model.optimal_.certificate.penalty.groups is not None and model.standardize:
         raise ParameterError(
-            "--certificate: the cutting planes proved no bound, because --time-limit was reached, --feature-groups or "
-            f"--nonnegative is given, or the table has more than {MOST_COLUMNS} columns or, with --lam, more columns "
-            "than rows. Raise the limit, or remove the option."
+            "--certificate is about the table as given, and --feature-groups about its standardized columns. Add "
+            "--no-standardize, or remove one of the two."
         )
     model.optimal_.certificate.save(file)

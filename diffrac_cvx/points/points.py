@@ -167,14 +167,6 @@ class Points(ABC):
         """Largest number of points that are summed in a row; 0 if the rows are not sums."""
         return self.summed.max_size
 
-    def values_of_points(self, u: Array) -> Array:
-        """Return weights u of the points from those of the rows."""
-        return self.summed.repeat(u * self.row_counts)
-
-    def values_of_rows(self, u: Array) -> Array:
-        """Return weights u of the rows from those of the points."""
-        return self.summed.firsts(u) / self.row_counts
-
     def largest_weight(self, u: Array) -> float:
         """Return the largest weight u of a row, times the count that scales the error of a point to its row."""
         top = float((u * self.row_counts).max(initial=0.0))

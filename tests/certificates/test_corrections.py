@@ -29,8 +29,8 @@ def least_certified(it, monkeypatch):
         patch.setattr(working_set, "prove", proved)
         for t in largest * np.geomspace(0.6, 1.2, 50):
             check = check_kkt(it.problem, it.u, it.C, t)
-            if check.lower is not None:
-                return seen["remainder"], check.lower
+            if check.bound is not None:
+                return seen["remainder"], check.bound.lower
     raise AssertionError("nothing is certified")
 
 

@@ -10,7 +10,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.certificates.proof import bound_at
-from diffrac_cvx.certificates.search import min_ratio
+from diffrac_cvx.certificates.search import least_multipliers
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
@@ -91,7 +91,7 @@ def test_known_signs_of_collinear_columns_without_a_penalty_prove_no_more_than_t
     optimum, _ = solve_pair_penalty(X, known=[0, 1])  # 0.3131, as of x alone
     C = np.array([[0.0, -size], [-size, 0.0]])
     u = np.full(8, np.sqrt(np.mean(x**2)))
-    t = min_ratio(problem, u, problem.X.weighted_gram(u), C)
+    t = least_multipliers(problem, u, problem.X.weighted_gram(u), C).t
     assert bound_at(t, float(np.mean(x**2) ** -0.5)) <= optimum + JUDGED
 
 

@@ -18,8 +18,8 @@ def solve(X, nu, penalty, tol, max_iter, sample_weight=None):
 
 def check(X, nu, penalty, sample_weight=None):
     """Check that the pattern and the other strategies enclose one optimum."""
-    points = [one.bounds for one in solve(X, nu, penalty, 1e-7, 200, sample_weight) if isinstance(one, Iterate)]
-    found = dc.Bracket(max(one.lower for one in points), min(one.upper for one in points))
+    points = [one for one in solve(X, nu, penalty, 1e-7, 200, sample_weight) if isinstance(one, Iterate)]
+    found = dc.Bracket(max(one.bound.lower for one in points), min(one.point.value for one in points))
     assert found.gap <= 1e-6
     assert_overlap(found, dc.low_rank(X, nu, penalty, tol=1e-8, sample_weight=sample_weight), 1e-9)
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.proof import Bound
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work
-from diffrac_cvx.problem.result import Bracket, Status
+from diffrac_cvx.problem.direction_problem import PrimalPoint
+from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.driver import FIRST_SLICE, Iterate, Stopping, Strategy, WarmStart
 
@@ -23,7 +25,11 @@ def strategy(name, steps, *, cost=FIRST_SLICE / 3, first_operations=FIRST_SLICE 
         yield first_operations
         for i, bounds in enumerate(steps):
             count_work(cost - CALL_OPERATIONS)
-            yield 0.0 if bounds is None else Iterate(name, i + 1, bounds=Bracket(*bounds))
+            if bounds is None:
+                yield 0.0
+                continue
+            lower, upper = bounds
+            yield Iterate(name, i + 1, point=PrimalPoint(name, upper, None), bound=Bound(lower))
         stopping.check_deadline()
         if fails is not None:
             raise fails

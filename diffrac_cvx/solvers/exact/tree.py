@@ -144,8 +144,9 @@ class Tree:
         U = dense(solution.G)  # type: ignore[arg-type]
         self.improve(np.where(self.rows @ (U @ (U.T @ (signs @ self.rows))) >= 0.0, 1.0, -1.0))
         lower, proof = (0.0, None) if parent is None else (parent.lower, parent.proof)
-        if solution.lower > lower:
-            lower, proof = solution.lower, solution.certificate.proofs[0]._replace(signs=signs)
+        proofs = solution.certificate.proofs  # none for a trivial bound
+        if solution.lower > lower and proofs:
+            lower, proof = solution.lower, proofs[0]._replace(signs=signs)
         if lower >= self.cutoff or is_leaf:  # with all labels fixed, it is exact up to rounding
             self.closed_bound = min(self.closed_bound, lower)
             self.closed.append(proof)

@@ -330,7 +330,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             return report is not None and bool(report(Progress(nodes, timer.elapsed, *bounds)))
 
         limits: dict[str, Any] = {"tol": self.tol, "time_limit": seconds_left(), "callback": callback}
-        limits |= {"sample_weight": weights, "certificate": pair_penalty.splits_into_blocks}
+        limits |= {"sample_weight": weights, "certificate": pair_penalty.is_l1}
         found = optimal_labels(X, self.nu, penalty, constraints=constraints, **limits)
         certificate = None if found.certificate is None else found.certificate.in_units(data.inverse_scale, table)
         self.optimal_ = replace(found, certificate=certificate)

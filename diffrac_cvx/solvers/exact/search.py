@@ -217,11 +217,11 @@ def optimal_labels(
     }
     m, table, relaxation = all_chunklets.n_chunklets, None, None
     size, most_columns = CUT_BYTES * m**2, 0 if penalty.has_l1 else MOST_COLUMNS
-    if weights.splits_into_blocks and points.shape[1] <= max(m, most_columns) and size < available_memory():
+    if weights.is_l1 and points.shape[1] <= max(m, most_columns) and size < available_memory():
         table = raw_table(X)
         problem = LabelProblem(table, **fields)
         relaxation = CutRelaxation(problem) if problem.least > 0.0 and problem.B.any() else None
-    if certificate and not weights.splits_into_blocks:
+    if certificate and not weights.is_l1:
         raise ParameterError("certificate = True supports no feature groups and no sign constraints. Remove them.")
     if certificate:
         require_memory(size, f"the certificate of {m} points", "use fewer points")

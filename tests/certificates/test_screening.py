@@ -202,6 +202,18 @@ def test_no_pair_is_lost_by_single_precision(monkeypatch):
         np.testing.assert_array_equal(double.bound, at.bounds(double.j, double.k))
 
 
+@pytest.mark.parametrize("max_pairs", [np.inf, 10])
+def test_a_pair_that_single_precision_puts_inside_its_box_by_no_more_than_its_rounding_is_kept(monkeypatch, max_pairs):
+    """Products that are off by nine tenths of what is said, and a pair that exceeds its box by less than that."""
+    split, rounding = split_of(normal(20, 2), c=0.3), 0.05
+    at = eliminate(split, np.full(20, 0.5), 1.0)
+    G = at.gram(EVERY, EVERY) / np.outer(split.c, split.c)
+    at.problem.__dict__["c"] = split.c * (np.abs(G[0, 1]) / 1.001) ** 0.5
+    single = (G * (1.001 / np.abs(G[0, 1])) * (1.0 - 0.9 * rounding)).astype(np.float32)
+    monkeypatch.setattr(screening, "single_precision", lambda _: (lambda block, remaining: single.copy(), rounding))
+    assert len(screen_pairs(at, np.arange(2), max_pairs=max_pairs).j) == 1
+
+
 def test_single_precision_counts_the_products_of_what_is_eliminated(monkeypatch):
     K = np.where(np.arange(8) % 3, 0.3 * np.random.default_rng(0).standard_normal((20, 8)), 0.0)
     _, G, single, rounding = in_single(monkeypatch, 8, np.full(50, 0.9), 1.0, K)

@@ -8,6 +8,7 @@ import pytest
 from forms import FORMS, LEFT_TO_SLOW_TESTS, Form
 from instances import coarsen
 
+from diffrac_cvx.points import reading
 from diffrac_cvx.solvers.exact import search
 from diffrac_cvx.solvers.factored import sampling
 
@@ -52,5 +53,5 @@ def cuts_first(monkeypatch):
 @pytest.fixture
 def sample_small_tables(monkeypatch):
     """Fifty rows are a sample and a hundred are many, so that small tables take the way of large ones."""
-    monkeypatch.setattr(sampling, "MIN_ROWS", 100)
+    monkeypatch.setattr(reading, "MIN_ROWS", 100)
     monkeypatch.setattr(sampling, "MIN_SAMPLE_ROWS", 50)

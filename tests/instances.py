@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import posed
 from oracles import allowed, pair_penalty_parts, pair_penalty_value, solve_pair_penalty
+from penalties import PenaltyOfPairs, draw_sides
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
@@ -23,7 +24,7 @@ DATA = ("gaussian", "gaussian", "wide", "units", "constant", "duplicate", "binar
 GROUPINGS = ("unequal", "unequal", "singles", "pairs", "all", "none")
 NO_COLUMNS = np.zeros(0, dtype=np.intp)
 SPARSE_KINDS = ("equal", "unequal", "free", "ridge", "zeros", "correlated", "binary", "all")
-PROOF_KINDS = ("dense", "blocks", "working set", "groups", "signs")
+PROOF_KINDS = ("dense", "blocks", "working set", "groups", "signs", "pairs")
 COARSE = 2.0**-30  # a unit of rounding with which each error term is large
 
 
@@ -95,9 +96,12 @@ class Instance(NamedTuple):
     w: np.ndarray | None
     membership: np.ndarray | None  # linked points have the same number
     sign: np.ndarray | None  # of a point in its group
+    sides: np.ndarray | float = 1.0  # (d, d), weights of pairs of single columns
 
     @property
     def penalty(self):
+        if np.ndim(self.sides):
+            return PenaltyOfPairs(self.sides, lam=self.weights, ridge=self.ridge)
         groups = self.groups if self.named else None
         known = self.known if len(self.known) else None
         return dc.Penalty(lam=self.weights, ridge=self.ridge, groups=groups, nonnegative=known)
@@ -112,9 +116,9 @@ class Instance(NamedTuple):
 
     @property
     def given(self):
-        """Shares of the points and constraints, for the oracle."""
+        """Shares of the points, constraints and weights of pairs, for the oracle."""
         point_weights = None if self.w is None else self.w / self.w.sum()
-        return {"point_weights": point_weights, "membership": self.membership, "sign": self.sign}
+        return {"point_weights": point_weights, "membership": self.membership, "sign": self.sign, "sides": self.sides}
 
     @property
     def posed(self):
@@ -222,6 +226,17 @@ def link(instance, seed):
     """The same instance with points in groups, in which they have the same or the opposite label."""
     rng, n = np.random.default_rng([2017, 25, seed]), len(instance.X)
     return instance._replace(membership=rng.integers(0, max(2, 2 * n // 3), n), sign=rng.choice([-1.0, 1.0], n))
+
+
+def weigh_pairs(instance, seed):
+    """The same instance without groups and signs, with a weight of each pair of columns."""
+    rng, d = np.random.default_rng([2017, 32, seed]), instance.X.shape[1]
+    lam = np.array(
+        [next(w for g, w in zip(instance.groups, instance.weights, strict=True) if j in g) for j in range(d)]
+    )
+    ridge = np.maximum(instance.ridge, 0.05 * (np.ptp(instance.X, axis=0) == 0.0))  # the judge sees their rounding
+    made = instance._replace(groups=draw_groups(rng, d, "none"), named=False, known=NO_COLUMNS)
+    return made._replace(weights=lam, ridge=ridge, sides=draw_sides(rng, d))
 
 
 def draw_groups(rng, d, grouping):
@@ -387,6 +402,7 @@ def proof_instance(kind, seed, hard=False, wide=False):
     groups = np.arange(d) // 2 if kind == "groups" and wide else groups
     known = [int(j) for j in np.flatnonzero(rng.random(d) < 0.6)] if kind == "signs" else None
     penalty = dc.Penalty(lam=lam, ridge=ridge, groups=groups, nonnegative=known)
+    penalty = PenaltyOfPairs(draw_sides(rng, d), lam=lam, ridge=ridge) if kind == "pairs" else penalty
     points = read_points(X, weights, constraints=constraints, by_columns=True).X
     problem = direction_problem(points, nu, penalty)
     D, pair_penalty = len(problem.c), problem.pair_penalty
@@ -401,7 +417,7 @@ def proof_instance(kind, seed, hard=False, wide=False):
     if problem.basis is None and kind != "blocks":
         guess = rng.standard_normal((e, e)) * (split.inner.c.mean() if e else 0.0) ** 2 * rng.uniform(0.0, 1.2)
         C = split.project_inner(split.inner.X.weighted_gram(u) - split.inner.summed_A if wide else guess)
-    if kind == "blocks":
+    if kind == "blocks" or (kind == "pairs" and not wide):
         labels = rng.integers(0, max(2, m // 2), m)
         for place in (np.flatnonzero(labels == label) for label in np.unique(labels)):
             if len(place) > 1:
@@ -409,7 +425,7 @@ def proof_instance(kind, seed, hard=False, wide=False):
                 blocks.append(
                     (place, split.problem.pair_penalty.restrict(split.penalized[place]).project_safe(inside + inside.T))
                 )
-    if kind in ("blocks", "working set", "groups") and seed % 2 and m and not wide:
+    if kind in ("blocks", "working set", "groups", "pairs") and seed % 2 and m and not wide:
         Z = rng.standard_normal((m, 2)) * 0.2 * rng.uniform(0.1, 1.0) * (rng.random(m) < 0.7)[:, None]
     return ProofInstance(kind, X, weights, constraints, split, unit_problem(points, nu, penalty), u, C, blocks, Z)
 

@@ -122,10 +122,11 @@ def labelings(n):
     return np.array([(1.0, *rest) for rest in product((1.0, -1.0), repeat=n - 1)])
 
 
-def labelings_values(X, nu=1.0, ridge=0.0, lam=0.0, w=None):
+def labelings_values(X, nu=1.0, ridge=0.0, lam=0.0, w=None, sides=None):
     """Return all labellings, (2^n, n), and Eq. (9) at each, minimised over the directions of all sign patterns.
 
-    By least squares with one row for each point, each column's ridge, and the l1 norm.
+    By least squares with one row for each point, each column's ridge, and the l1 norm; with weights of pairs of
+    columns, sides, positive definite, a row for each column of their root.
     """
     n, d = X.shape
     p = np.full(n, 1.0 / n) if w is None else w / w.sum()
@@ -133,10 +134,13 @@ def labelings_values(X, nu=1.0, ridge=0.0, lam=0.0, w=None):
     root, means, best = np.sqrt(p), Y @ p, np.full(len(Y), np.inf)
     system = np.vstack([root[:, None] * (X - p @ X), np.diag(np.sqrt(np.broadcast_to(ridge, d)))])
     target = np.vstack([root[:, None] * (Y - means[:, None]).T, np.zeros((d, len(Y)))])
+    L = np.ones((d, 1)) if sides is None else np.linalg.cholesky(sides)
     for pattern in product((-1.0, 0.0, 1.0), repeat=d) if c.any() else [(1.0,) * d]:
         s = np.array(pattern)
-        v = np.linalg.lstsq(np.vstack([system * np.abs(s), c * s]), np.vstack([target, 0.0 * means]))[0]
-        best = np.minimum(best, np.sum((target - system @ v) ** 2, axis=0) + (c @ np.abs(v)) ** 2 + nu * means**2)
+        rows, zeros = L.T * (c * s), np.zeros((L.shape[1], len(Y)))
+        v = np.linalg.lstsq(np.vstack([system * np.abs(s), rows]), np.vstack([target, zeros]))[0]
+        penalty = np.sum((L.T @ (c[:, None] * np.abs(v))) ** 2, axis=0)
+        best = np.minimum(best, np.sum((target - system @ v) ** 2, axis=0) + penalty + nu * means**2)
     return Y, best
 
 
@@ -157,21 +161,22 @@ def rows_of(X, nu=1.0, point_weights=None, membership=None, sign=None):
     return rows, centered.T @ (p[:, None] * centered)
 
 
-def group_penalty(V, groups, weights):
-    """sum_gh w_g w_h |V_gh|_*, with w_g^2 tr V_gg on the diagonal, for weights w_g^2."""
+def group_penalty(V, groups, weights, sides=1.0):
+    """sum_gh r_gh w_g w_h |V_gh|_*, with w_g^2 tr V_gg on the diagonal, for weights w_g^2; sides r of the columns."""
+    r = np.broadcast_to(sides, V.shape)
     total = sum(weight * np.trace(V[np.ix_(g, g)]) for g, weight in zip(groups, weights, strict=True))
     for i, j in combinations(range(len(groups)), 2):
         singular = np.linalg.svd(V[np.ix_(groups[i], groups[j])], compute_uv=False)
-        total += 2.0 * (weights[i] * weights[j]) ** 0.5 * singular.sum()
+        total += 2.0 * r[groups[i][0], groups[j][0]] * (weights[i] * weights[j]) ** 0.5 * singular.sum()
     return float(total)
 
 
-def pair_penalty_parts(V, X, nu, ridge, groups, weights, **given):
+def pair_penalty_parts(V, X, nu, ridge, groups, weights, sides=1.0, **given):
     """g and T of (15) at a V that has the offset's row at nu < 1; the objective is 1 - 2 g + T."""
     d = X.shape[1]
     rows, square = rows_of(X, nu, **given)
     W = V[:d, :d]
-    T = np.sum(square * W) + column(ridge, d) @ np.diag(W) + group_penalty(W, groups, weights)
+    T = np.sum(square * W) + column(ridge, d) @ np.diag(W) + group_penalty(W, groups, weights, sides)
     T += V[d, d] / (1.0 - nu) if nu < 1.0 else 0.0  # a column of ones has the mean square 1
     return float(np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, V, rows), 0.0)).sum()), float(T)
 
@@ -190,10 +195,13 @@ def units_of(square, ridge, groups, weights):
     return np.where(sizes > 0.0, 1.0 / np.maximum(sizes, 1e-300), 1.0)
 
 
-def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, zero=None, **given):
+def solve_pair_penalty(
+    X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, zero=None, sides=1.0, **given
+):
     """Optimal value of (15) and the value of a V that is allowed, by CVXPY in columns of about norm one.
 
     The norm of the blocks may be another one; the value of V is that of the nuclear norm.  V may be 0 at given places.
+    Pairs of single columns may have sides, that multiply their weights.
     """
     d = X.shape[1]
     rows, square = rows_of(X, nu, **given)
@@ -206,23 +214,23 @@ def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), no
     total = 1 - 2 * cp.sum(cp.sqrt(quadratic_forms)) + cp.sum(cp.multiply(square * np.outer(units, units), W))
     total += cp.sum(cp.multiply(ridge * units**2, cp.diag(W)))
     total += V[d, d] / (1.0 - nu) if nu < 1.0 else 0.0
-    sides = [weight**0.5 * units[g[0]] for g, weight in zip(groups, weights, strict=True)]
-    for g, side in zip(groups, sides, strict=True):
+    roots = [weight**0.5 * units[g[0]] for g, weight in zip(groups, weights, strict=True)]
+    for g, side in zip(groups, roots, strict=True):
         total += side**2 * cp.trace(W[g, :][:, g])
-    alone = [(g[0], side) for g, side in zip(groups, sides, strict=True) if len(g) == 1]
+    alone = [(g[0], side) for g, side in zip(groups, roots, strict=True) if len(g) == 1]
     if alone:  # pairs of single columns are compiled at once
         c = np.zeros(d)
         c[[j for j, _ in alone]] = [side for _, side in alone]
-        total += cp.sum(cp.multiply(np.outer(c, c) - np.diag(c**2), cp.abs(W)))
+        total += cp.sum(cp.multiply(sides * np.outer(c, c) - np.diag(c**2), cp.abs(W)))
     for i, j in combinations(range(len(groups)), 2):
-        if sides[i] * sides[j] > 0.0 and max(len(groups[i]), len(groups[j])) > 1:
-            total += 2 * sides[i] * sides[j] * norm(W[groups[i], :][:, groups[j]])
+        if roots[i] * roots[j] > 0.0 and max(len(groups[i]), len(groups[j])) > 1:
+            total += 2 * roots[i] * roots[j] * norm(W[groups[i], :][:, groups[j]])
     constraints = [W[known, :][:, known] >= 0] if len(known) else []
     constraints += [] if zero is None else [W[j, k] == 0 for j, k in np.argwhere(np.triu(zero, 1))]
     problem = cp.Problem(cp.Minimize(total), constraints)
     value = solved(problem)
     found = allowed(np.asarray(V.value), known) * np.outer(scale, scale)
-    return value, pair_penalty_value(found, X, nu, ridge, groups, weights, **given)
+    return value, pair_penalty_value(found, X, nu, ridge, groups, weights, sides, **given)
 
 
 def allowed(V, known=()):

@@ -102,7 +102,8 @@ def exact_S(it, found):
     for b, (place, C) in enumerate(it.blocks):
         own[place] = b
         tC[np.ix_(N[place], N[place])] = t * fractions(C)
-    side, signed, S = t * np.outer(c, c), np.outer(penalty.nonnegative, penalty.nonnegative), S + tC
+    r = fractions(penalty.r) if it.kind == "pairs" else 1
+    side, signed, S = t * r * np.outer(c, c), np.outer(penalty.nonnegative, penalty.nonnegative), S + tC
     order, corner = np.append(E, N), np.ix_(N, N)
     left = schur(S[np.ix_(order, order)], len(E))
     if left is None:

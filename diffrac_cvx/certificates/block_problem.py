@@ -66,6 +66,11 @@ class BlockProblem:
         """Roots of the l1 weights of N, (m,)."""
         return self.problem.c[self.penalized]
 
+    def half_widths(self, j: Any, k: Any) -> Any:
+        """Return the half-widths of the box over c_j c_k, at indices of N that broadcast."""
+        penalty, N = self.problem.pair_penalty, self.penalized
+        return 1.0 if penalty.has_unit_sides else penalty.half_widths(N[j], N[k])
+
     @cached_property
     def X(self) -> ColumnPoints:
         """Columns of N, (n, m)."""

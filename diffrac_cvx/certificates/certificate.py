@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.certificates.labels import Rows
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, is_sparse
 from diffrac_cvx.points.points import Indices
@@ -152,7 +152,15 @@ class Certificate:
         return {name: value for name, value in given.items() if value is not None}
 
     def save(self, file: str | PathLike[str]) -> None:
-        """Write the certificate to a file of NumPy arrays (.npz), with a checksum as its comment."""
+        """Write the certificate to a file of NumPy arrays (.npz), with a checksum as its comment.
+
+        Raises
+        ------
+        ParameterError
+            If the penalty is of a class of your own, which no file describes; check the certificate in memory.
+        """
+        if type(self.penalty) is not Penalty:
+            raise ParameterError(f"{type(self.penalty).__name__} is a penalty of your own. Check its bounds in memory.")
         stream = io.BytesIO()
         np.savez_compressed(stream, **self.arrays())
         content = stream.getvalue()

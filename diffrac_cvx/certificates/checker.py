@@ -76,6 +76,8 @@ def check_certificate(X: npt.ArrayLike, certificate: Any) -> Certificate:
         given = Certificate.load(given)
     try:
         checked = parse(arrays_of(given))
+        if type(given.penalty) is not Penalty:  # the problem is what the caller states, in code of their own
+            checked = replace(checked, penalty=given.penalty)
         lower, upper = proved_bounds(X, checked)
         tolerance = TOLERANCE + ROW_TOLERANCE * checked.shape[0]
         if not lower >= checked.lower - tolerance * max(1.0, abs(checked.lower)):
@@ -197,7 +199,7 @@ class Statement:
     def bound_on_labels(self, proof: Proof) -> float:
         """Return the bound on Eq. (9) of mu, rows of inequalities, and C."""
         given, penalty = self.given, self.pair_penalty
-        if given.relaxation != "labels" or not penalty.splits_into_blocks or proof.signs is not None:
+        if given.relaxation != "labels" or not penalty.is_l1 or proof.signs is not None:
             raise DataError("rows of inequalities prove bounds on labels, without groups and signs of columns, alone")
         columns = np.ones(given.shape[1], dtype=bool)
         columns[[] if given.excluded is None else given.excluded] = False

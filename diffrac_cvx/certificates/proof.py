@@ -142,14 +142,14 @@ class Remainder:
         return replace(self, K=K, F=np.vstack([self.F[:-1], gram_error]), Z=np.hstack([self.Z, Z]))
 
     def bounds(self, j: IntegerArray, k: IntegerArray) -> Array:
-        """Return t c_j c_k less the error of G_jk; negative if that is larger."""
-        c = self.problem.c
+        """Return t times the half-width of the box less the error of G_jk; negative if that is larger."""
+        c, sides = self.problem.c, self.problem.half_widths(j, k)
         errors = np.einsum("ij,ij->j", self.F[:, j], self.F[:, k])
-        return np.asarray(self.t * INSIDE * c[j] * c[k] - errors * (1.0 + 1e-12))
+        return np.asarray(self.t * INSIDE * sides * c[j] * c[k] - errors * (1.0 + 1e-12))
 
 
 class Pairs(NamedTuple):
-    """Pairs of coordinates j < k in different blocks, G_jk, and its bound, t c_j c_k less the error of G_jk."""
+    """Pairs of coordinates j < k in different blocks, G_jk, and its bound, that of the box less the error of G_jk."""
 
     j: IntegerArray
     k: IntegerArray
@@ -349,13 +349,15 @@ def clip_groups(
     """
     problem, m = remainder.problem, len(remainder.problem.c)
     groups = problem.problem.pair_penalty.restrict(problem.penalized).groups
+    first = np.array([group[0] for group in groups], dtype=np.intp)
     labels = np.repeat(np.arange(len(groups)), [len(group) for group in groups])[np.argsort(np.concatenate(groups))]
     penalty = GroupNorms(problem.c, labels)
     check_deadline(2.0 * len(remainder.gram_weights) * float(m) ** 2)
     G, no_index = remainder.gram(slice(None), slice(None)), np.zeros(0, dtype=np.intp)
     errors = np.sqrt(np.bincount(labels, remainder.errors, minlength=len(penalty.groups)))
     norms, rows, columns, values = block_norms(G, penalty.groups), [no_index], [no_index], [np.zeros(0)]
-    sides, errors = remainder.t * INSIDE * penalty.bounds, np.outer(errors, errors) * (1.0 + 1e-12)
+    sides = remainder.t * INSIDE * problem.half_widths(first[:, None], first) * penalty.bounds
+    errors = np.outer(errors, errors) * (1.0 + 1e-12)
     beyond = ~(norms * round_up(1.0, m + 8) + errors <= sides)
     for g, h, indices in penalty.blocks(np.triu(beyond, 1)):
         blocks, side = G[indices], sides[g, h]

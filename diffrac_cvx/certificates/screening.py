@@ -74,7 +74,7 @@ class TooManyPairsError(Exception):
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
 def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.inf) -> Pairs:
-    """Return the pairs in different blocks that may violate |G_jk| <= t c_j c_k, G = M - t A + K'K; O(n m^2).
+    """Return the pairs in different blocks that may violate their box, G = M - t A + K'K; O(n m^2).
 
     Single precision is used first if its rounding, which is subtracted from the bound, is small compared with it.  The
     pairs found are computed again in double precision; but not with a limit `max_pairs`, at more than which
@@ -86,7 +86,8 @@ def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.
     # F_j'F_k <= |F_j| |F_k|: a bound on the error of G_jk over c_j c_k for each column and the largest of a block.
     sizes = np.sqrt(remainder.errors) / c
     for block, remaining, G, size in relative_grams(remainder, product):
-        least = remainder.t * INSIDE - sizes[block].max() * sizes[remaining] - rounding
+        least = remainder.t * INSIDE * remainder.problem.half_widths((block, None), remaining)
+        least = least - sizes[block].max() * sizes[remaining] - rounding
         # If c_j c_k is too small to divide by, G_jk / (c_j c_k) may be NaN: such a pair counts as violated.
         if float(size.max(initial=0.0)) <= least.min():
             continue
@@ -253,7 +254,8 @@ def screen_components(problem: DirectionProblem, q: Array, gap: float) -> Labels
         return number_by_first(screen_groups(remainder, pair_penalty, distance))
     labels = np.arange(len(split.c))
     for block, remaining, _, size in relative_grams(remainder):
-        j, k = np.nonzero(~(size + (distance(block, remaining) + remainder.entry_error) < 1.0))
+        sides, radius = split.half_widths((block, None), remaining), distance(block, remaining)
+        j, k = np.nonzero(~(size + (radius + remainder.entry_error) < sides))
         labels = join_labels(labels, block.start + j, remaining.start + k)
     return number_by_first(labels)
 
@@ -262,11 +264,12 @@ def screen_groups(remainder: Remainder, pair_penalty: PairPenalty, distance: Dis
     """Return the component of each penalised coordinate, connecting groups by the distance."""
     m, c, groups = len(remainder.problem.c), remainder.problem.c, pair_penalty.groups
     require_memory(4 * 8.0 * m**2, f"the components of {m} features in groups", "use fewer features")
-    weights, everything = np.array([c[group[0]] for group in groups]), slice(None)
+    first, everything = np.array([group[0] for group in groups], dtype=np.intp), slice(None)
     radii = (distance(everything, everything) + remainder.entry_error) * np.outer(c, c)
     norms = pair_penalty.dual_norms(remainder.gram(everything, everything))
     norms = (norms + block_norms(radii, groups)) * (1.0 + sum_error(m + 10))
-    joined = ~(norms < np.outer(weights, weights) * (1.0 - sum_error(16)))
+    radii = pair_penalty.half_widths(first[:, None], first) * np.outer(c[first], c[first])
+    joined = ~(norms < radii * (1.0 - sum_error(16)))
     found = np.empty(m, dtype=np.int64)
     for label, group in zip(connected_components(joined, directed=False)[1], groups, strict=True):
         found[group] = label

@@ -248,11 +248,10 @@ def prox_inverse(v: Array, step: float | Array, n: int) -> Array:
 def published_dual(problem: DirectionProblem) -> SmoothedDual:
     """Return the dual of (21) as printed, with tr AV = 1; A + Diag(c)^2 replaces A if A is singular and c > 0.
 
-    It also does for groups and signs, which (21) does not have.
+    It also does for all penalties but the l1 norm, which (21) does not have.
     """
     W = whitener_of_gram(problem.A) if problem.is_large else whitener(problem.R, full_rank=False)
-    is_printed = problem.pair_penalty.splits_into_blocks  # the l1 norm, or no penalty
-    if not is_printed or W is None or (problem.has_l1 and W.shape[1] < len(W)):
+    if not problem.pair_penalty.is_l1 or W is None or (problem.has_l1 and W.shape[1] < len(W)):
         return SmoothedDual(problem.X, problem.W, problem.pair_penalty)
     return SmoothedDual(problem.X, W, BoxWithDiagonal(problem.c))
 

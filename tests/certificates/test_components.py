@@ -6,6 +6,7 @@ import numpy as np
 import oracles
 import pytest
 from instances import sparse_instance
+from penalties import PenaltyOfPairs, draw_sides
 
 import diffrac_cvx as dc
 
@@ -39,7 +40,15 @@ def restricted_value(X, nu, penalty, zero):
     groups = [[j] for j in range(d)] if labels is None else [np.flatnonzero(labels == g) for g in np.unique(labels)]
     known = [] if penalty.nonnegative is None else penalty.nonnegative
     weights = np.broadcast_to(penalty.lam, len(groups))
-    return oracles.solve_pair_penalty(X, nu, penalty.ridge, groups, weights, known, zero=zero)[0]
+    sides = getattr(penalty, "r", 1.0)
+    return oracles.solve_pair_penalty(X, nu, penalty.ridge, groups, weights, known, zero=zero, sides=sides)[0]
+
+
+def with_pairs(seed):
+    """A sparse instance with a weight of each pair of columns."""
+    X, nu, penalty = sparse_instance(seed)
+    r = draw_sides(np.random.default_rng([2017, 33, seed]), X.shape[1])
+    return X, nu, PenaltyOfPairs(r, a=penalty.a, c=penalty.c)
 
 
 @cache
@@ -57,7 +66,11 @@ def between_components(best, labels, atol=1e-3):
     return between
 
 
-@pytest.mark.parametrize(("make", "quick"), [(sparse_instance, 12), (in_groups, 6)], ids=["columns", "groups"])
+@pytest.mark.parametrize(
+    ("make", "quick"),
+    [(sparse_instance, 12), (in_groups, 6), (with_pairs, 6)],
+    ids=["columns", "groups", "pairs"],
+)
 def test_v_vanishes_between_components_and_nothing_is_lost_by_it(make, quick):
     counts = []
     for seed in range(quick):

@@ -34,8 +34,8 @@ def least_certified(it, monkeypatch):
     raise AssertionError("nothing is certified")
 
 
-@pytest.mark.parametrize("kind", ["working set", "groups"])
-@pytest.mark.parametrize("seeds", [(0, 2, 9), pytest.param(range(200), marks=pytest.mark.slow)], ids=["few", "all"])
+@pytest.mark.parametrize("kind", ["working set", "groups", "pairs"])
+@pytest.mark.parametrize("seeds", [(0, 3, 26), pytest.param(range(200), marks=pytest.mark.slow)], ids=["few", "all"])
 def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_fractions(monkeypatch, seeds, kind):
     """It certifies bounds where the nearest multiplier fails."""
     smaller = 0

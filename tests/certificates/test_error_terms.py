@@ -97,6 +97,14 @@ def claim_elimination(monkeypatch, solved, unit):
     return True
 
 
+def claim_products_of_what_is_eliminated():
+    """The closed form: what solving for K may be off covers the rounding of its products on any one instance."""
+    split = block_problem(direction_problem(centered_normal(30, 3), 1.0, dc.Penalty(a=0.1, c=0.05)), BOTH)
+    at = eliminate(split, np.linspace(0.5, 1.5, 30), 2.0, whitened=False)
+    others = np.sum(at.F[:2] ** 2, axis=0)
+    return np.all(at.errors >= others + sum_error(len(at.K) + 8) * np.sum(at.K**2, axis=0))
+
+
 def claim_a_large_multiplier():
     """A multiplier of known signs between two coordinates, and a diagonal that exceeds it by sixteen roundings."""
     large, C = 2.0**60, np.zeros((2, 2))

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from instances import centered_normal
+from penalties import PenaltyOfPairs, draw_sides
 from posed import direction_problem
 from rationals import centered, fractions, gram, lossy_columns, opposite_columns, size
 
@@ -161,15 +162,20 @@ def test_the_bound_of_many_rows_counts_the_terms_of_the_mean(monkeypatch):
     assert min(said) >= MEAN_ROUNDINGS + BLOCK_ROWS
 
 
-def test_the_box_of_a_multiplier_is_inside_the_exact_one():
+@pytest.mark.parametrize("kind", ["l1", "pairs"])
+def test_the_box_of_a_multiplier_is_inside_the_exact_one(kind):
     rounded_up, off = 0, ~np.eye(4, dtype=bool)
     for seed in range(20):
-        c = np.random.default_rng(seed).uniform(0.1, 1.0, 4)
-        problem = direction_problem(np.zeros((2, 4)), 1.0, dc.Penalty(c=c))
-        exact, box = np.outer(fractions(problem.c), fractions(problem.c))[off], problem.pair_penalty.half_width[off]
+        rng = np.random.default_rng(seed)
+        c, r = rng.uniform(0.1, 1.0, 4), draw_sides(rng, 4) if kind == "pairs" else np.ones((4, 4))
+        problem = direction_problem(
+            np.zeros((2, 4)), 1.0, PenaltyOfPairs(r, c=c) if kind == "pairs" else dc.Penalty(c=c)
+        )
+        exact = (fractions(r) * np.outer(fractions(problem.c), fractions(problem.c)))[off]
+        box = problem.pair_penalty.half_width[off]
         assert np.all(fractions(box) <= exact)
         assert np.all(box >= exact.astype(float) * (1.0 - 8 * UNIT_ROUNDOFF))
-        rounded_up += int(np.sum(fractions(np.outer(problem.c, problem.c))[off] > exact))
+        rounded_up += int(np.sum(fractions(r * np.outer(problem.c, problem.c))[off] > exact))
     assert rounded_up > 0
 
 

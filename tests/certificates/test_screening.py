@@ -6,13 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from instances import centered_normal, normal
+from penalties import PairWeights, PenaltyOfPairs, draw_sides
 from posed import direction_problem, linked_points
 from rationals import badly_centered_column, centered, fractions, gram, lossy_columns
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
-from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.proof import Pairs, eliminate
+from diffrac_cvx.certificates.block_problem import block_problem, join_labels, number_by_first
+from diffrac_cvx.certificates.proof import Pairs, clip_groups, eliminate
 from diffrac_cvx.certificates.screening import (
     gap_safe_distance,
     gap_safe_weights,
@@ -201,6 +202,18 @@ def test_no_pair_is_lost_by_single_precision(monkeypatch):
         np.testing.assert_array_equal(double.bound, at.bounds(double.j, double.k))
 
 
+@pytest.mark.parametrize("max_pairs", [np.inf, 10])
+def test_a_pair_that_single_precision_puts_inside_its_box_by_no_more_than_its_rounding_is_kept(monkeypatch, max_pairs):
+    """Products that are off by nine tenths of what is said, and a pair that exceeds its box by less than that."""
+    split, rounding = split_of(normal(20, 2), c=0.3), 0.05
+    at = eliminate(split, np.full(20, 0.5), 1.0)
+    G = at.gram(EVERY, EVERY) / np.outer(split.c, split.c)
+    at.problem.__dict__["c"] = split.c * (np.abs(G[0, 1]) / 1.001) ** 0.5
+    single = (G * (1.001 / np.abs(G[0, 1])) * (1.0 - 0.9 * rounding)).astype(np.float32)
+    monkeypatch.setattr(screening, "single_precision", lambda _: (lambda block, remaining: single.copy(), rounding))
+    assert len(screen_pairs(at, np.arange(2), max_pairs=max_pairs).j) == 1
+
+
 def test_single_precision_counts_the_products_of_what_is_eliminated(monkeypatch):
     K = np.where(np.arange(8) % 3, 0.3 * np.random.default_rng(0).standard_normal((20, 8)), 0.0)
     _, G, single, rounding = in_single(monkeypatch, 8, np.full(50, 0.9), 1.0, K)
@@ -226,16 +239,18 @@ def test_the_gap_bounds_the_distance_of_the_weights_row_by_row():
     assert np.all(gap_safe_weights(q, 0.0)[1] > 0.0)
 
 
-@pytest.mark.parametrize("nu", [1.0, 0.5])
-def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu, monkeypatch):
+@pytest.mark.parametrize(("nu", "side"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.4)])
+def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu, side, monkeypatch):
     """The box ends where rounding may have moved the sum to."""
-    problem, q = direction_problem(centered_normal(50, 2, 5), nu, dc.Penalty(c=0.3)), np.full(50, 0.4)
+    penalty = PenaltyOfPairs(np.array([[1.0, side], [side, 1.0]]), c=0.3) if side < 1.0 else dc.Penalty(c=0.3)
+    problem, q = direction_problem(centered_normal(50, 2, 5), nu, penalty), np.full(50, 0.4)
     monkeypatch.setattr(screening, "gap_safe_weights", lambda q, gap: (1.0 / np.sqrt(q), 0.0 * q))  # no gap
     G = problem.X.weighted_gram(1.0 / np.sqrt(q)) - problem.A
     if nu < 1.0:
         G = G - np.outer(G[:, 2], G[:, 2]) / G[2, 2]
     ratio, found = 1.0 - np.logspace(-17, -6, 60), []
-    for size in np.sqrt(np.abs(G[0, 1]) / ratio / (problem.c[0] * problem.c[1])):  # of the box, so that it is the share
+    box = side * problem.c[0] * problem.c[1]
+    for size in np.sqrt(np.abs(G[0, 1]) / ratio / box):  # so that G is this share of the box
         c = problem.c * np.append([size, size], np.ones(len(problem.c) - 2))
         wider = replace(problem, pair_penalty=problem.pair_penalty.with_weights(c))
         labels = screen_components(wider, q, 0.0)
@@ -271,6 +286,21 @@ def test_groups_are_not_apart_whose_blocks_may_be_off_as_far_as_their_bound(coar
     assert not apart(0.5 * (1.0 - sum_error(60)))
     assert apart(0.5 * (1.0 - sum_error(150)))
     assert not apart(np.nan)
+
+
+def test_a_box_that_is_not_declared_as_one_is_clipped_and_screened_at_its_half_widths():
+    X, r, none = centered_normal(40, 8), draw_sides(np.random.default_rng(0), 8), np.zeros((8, 8))
+    problem = direction_problem(X, 1.0, PenaltyOfPairs(r, c=0.35))
+    penalty = type("NoBox", (PairWeights,), {"is_box": False})(problem.c, r)
+    at = eliminate(block_problem(replace(problem, pair_penalty=penalty)), np.full(40, 0.7), 1.0)
+    pairs, (_, (j, k, excess)) = screen_pairs(at, np.arange(8)), clip_groups(at)
+    assert 0 < len(pairs.j) < 7
+    expected, found = none.copy(), none.copy()
+    expected[pairs.j, pairs.k] = expected[pairs.k, pairs.j] = -pairs.excess
+    found[j, k] = excess
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    joined = number_by_first(join_labels(np.arange(8), pairs.j, pairs.k))
+    np.testing.assert_array_equal(number_by_first(screen_groups(at, penalty, lambda *_: none)), joined)
 
 
 @pytest.mark.parametrize("groups", [None, [0, 0, 1, 1, 2, 3]])

@@ -20,9 +20,8 @@ from diffrac_cvx import rounding
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import FactorTable
-from diffrac_cvx.points.reading import as_rows, read_points
+from diffrac_cvx.points.reading import as_rows, many_rows, read_points
 from diffrac_cvx.rounding.directions import leading_direction
-from diffrac_cvx.solvers.factored import sampling
 
 ERRORS = (dc.DataError, dc.ParameterError, dc.ResourceError)
 N, D = 24, 3
@@ -320,7 +319,7 @@ def test_solvers_give_the_brackets_and_labels_of_the_array(sample_small_tables, 
         if expected.components is not None and n == ROWS:
             np.testing.assert_array_equal(found.components.found, expected.components.found)
         assert abs(rounding.kmeans_centered(found.factor) @ rounding.kmeans_centered(expected.F)) == n
-        assert found.history[-1].rows / n <= 200 or not sampling.many_rows(n, d)
+        assert found.history[-1].rows / n <= 200 or not many_rows(n, d)
     assert isinstance(found.factor, FactorTable)
     published = dc.fista(form(POINTS), nu, WEIGHTS[name], tol=1e-2)
     assert published.gap <= 1e-2

@@ -2,11 +2,14 @@
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
+from itertools import combinations
 
 import cvxpy as cp
 import numpy as np
 import oracles
 import pytest
+from penalties import PairWeights, draw_sides
 from rationals import fractions, is_semidefinite
 
 from diffrac_cvx.points.dense import array_points
@@ -32,8 +35,10 @@ PENALTIES = {
     "signs": SignConstraints(C, nonnegative=SIGNED),
     "signs of coordinates of weight 0": SignConstraints(np.where(SIGNED, 0.0, C), nonnegative=SIGNED),
     "one sign": SignConstraints(C, nonnegative=np.arange(D) == 3),
+    "pairs": PairWeights(C, draw_sides(np.random.default_rng(5), D)),
 }
 each = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+even = pytest.mark.parametrize("penalty", [one for one in PENALTIES.values() if one.is_even])
 NO_DIAGONAL = {name: penalty for name, penalty in PENALTIES.items() if not isinstance(penalty, BoxWithDiagonal)}
 without_diagonal = pytest.mark.parametrize("penalty", NO_DIAGONAL.values(), ids=NO_DIAGONAL)
 
@@ -50,6 +55,11 @@ def draw_factors(penalty, count=12):
         yield np.where(penalty.nonnegative[:, None], np.abs(U), U)
 
 
+def sides_of(penalty):
+    """The weights of pairs by the definition of a penalty, (D, D)."""
+    return np.broadcast_to(getattr(penalty, "r", 1.0), (D, D))
+
+
 def draw_symmetric(seed, size=2.0):
     Z = size * np.random.default_rng(seed).standard_normal((D, D))
     return (Z + Z.T) / 2
@@ -62,16 +72,60 @@ def maximum(penalty, U):
 
 def test_every_class_of_penalties_is_in_this_suite():
     found = {cls for cls in subclasses(PairPenalty) if cls.__module__.startswith("diffrac_cvx.")}
-    assert {type(penalty) for penalty in PENALTIES.values()} == found
+    assert {type(penalty) for penalty in PENALTIES.values()} >= found
 
 
 @each
 def test_the_value_is_the_definition_and_the_diagonal_plus_the_support_function_of_the_dual_set(penalty):
     for U in draw_factors(penalty):
-        expected = oracles.group_penalty(U @ U.T, penalty.groups, penalty.weights**2)
+        expected = oracles.group_penalty(U @ U.T, penalty.groups, penalty.weights**2, sides_of(penalty))
         assert penalty.value(U) == pytest.approx(expected, rel=1e-12)
         assert penalty.support_function(U @ U.T) == pytest.approx(maximum(penalty, U), rel=1e-10)
         assert penalty.value_error_bound(U) <= 1e-11 * (1.0 + expected)
+
+
+def at_the_edge(penalty, seed):
+    """Blocks between groups with all singular values at their bounds, positive between known signs; 0 inside groups."""
+    rng, sides, edge = np.random.default_rng(seed), np.broadcast_to(penalty.sides, (D, D)), np.zeros((D, D))
+    for g, h in combinations(penalty.groups, 2):
+        left, _, right = np.linalg.svd(rng.standard_normal((len(g), len(h))), full_matrices=False)
+        edge[np.ix_(g, h)] = sides[g[0], h[0]] * penalty.c[g[0]] * penalty.c[h[0]] * left @ right
+    edge = np.where(np.outer(penalty.nonnegative, penalty.nonnegative), np.abs(edge), edge)
+    return edge + edge.T
+
+
+@each
+def test_the_half_widths_are_those_of_the_dual_set_and_of_each_part_of_it(penalty):
+    sides, places, some = np.broadcast_to(penalty.sides, (D, D)), np.arange(D), np.array([1, 3, 4])
+    np.testing.assert_array_equal(sides, sides.T)
+    np.testing.assert_array_equal(np.diag(sides), 1.0)
+    assert 0.0 <= np.min(sides) <= np.max(sides) <= 1.0
+    for j, k in ((places[:, None], places), (places, places[::-1]), (some[:, None], places[2:])):
+        found = np.broadcast_to(penalty.half_widths(j, k), np.broadcast_shapes(j.shape, k.shape))
+        np.testing.assert_array_equal(found, sides[j, k])
+    np.testing.assert_array_equal(np.broadcast_to(penalty.restrict(some).sides, (3, 3)), sides[np.ix_(some, some)])
+    np.testing.assert_array_equal(np.broadcast_to(penalty.with_offset().sides, (D + 1, D + 1))[:D, :D], sides)
+    for seed in range(4):
+        edge = at_the_edge(penalty, seed)
+        np.testing.assert_allclose(penalty.project_safe(edge), edge, atol=1e-12)
+        if not isinstance(penalty, BoxWithDiagonal):
+            np.testing.assert_allclose(penalty.project_safe(2.0 * edge), edge, atol=1e-12)
+
+
+@each
+def test_the_dual_set_has_the_form_that_is_declared(penalty):
+    """A box is projected entry by entry; a set that is even, or splits, contains -C with C."""
+    given = draw_symmetric(2, 5.0)
+    found, moved, splits = penalty.project_safe(given), [], penalty.splits_into_blocks
+    for j, k in combinations(range(D), 2):
+        other, one = given.copy(), np.ones((D, D), dtype=bool)
+        other[j, k] = other[k, j] = one[j, k] = one[k, j] = 0.0
+        moved.append(np.abs(penalty.project_safe(other) - found)[one].max())
+    is_symmetric = np.allclose(penalty.project_safe(-given), -found)
+    assert penalty.is_box == (max(moved) <= 1e-9)
+    assert is_symmetric or not penalty.is_even
+    assert penalty.is_box or not splits
+    assert penalty.is_even or not splits
 
 
 @each
@@ -120,7 +174,8 @@ def test_a_matrix_whose_dual_norms_are_below_the_bounds_is_in_the_dual_set(penal
     apart = np.ones((D, D), dtype=bool)
     for group in penalty.groups:
         apart[np.ix_(group, group)] = False
-    bounds = np.outer(penalty.weights, penalty.weights)
+    first = [group[0] for group in penalty.groups]
+    bounds = np.outer(penalty.weights, penalty.weights) * sides_of(penalty)[np.ix_(first, first)]
     for seed in range(4):
         G = draw_symmetric(seed) * apart * np.outer(penalty.c, penalty.c)
         norms = penalty.dual_norms(G)
@@ -222,11 +277,11 @@ def test_a_multiplier_relative_to_the_reference_weights_is_in_the_dual_set(penal
     np.testing.assert_allclose(penalty.project_safe(C), C, atol=1e-9)
 
 
+@even
 @pytest.mark.parametrize("least", [0.3, 0.02])
-@pytest.mark.parametrize("name", [name for name in PENALTIES if PENALTIES[name].is_even])
-def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_set(name, least):
-    penalty, t = PENALTIES[name], 0.7
-    rows, columns = np.array([0, 2, 3]), np.array([1, 4, 5])  # whole groups
+def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_set(penalty, least):
+    rows, columns, t = np.array([0, 2, 3]), np.array([1, 4, 5]), 0.7  # whole groups
+    bounds = t * np.outer(penalty.c[rows], penalty.c[columns]) * sides_of(penalty)[np.ix_(rows, columns)]
     dual, rng = penalty.off_diagonal(rows, columns), np.random.default_rng(3)
     T = 2.0 * rng.standard_normal((3, 3))
     square = penalty.zero()
@@ -239,7 +294,7 @@ def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_s
     P = (Q * np.array([least, 1.0, 2.0])) @ Q.T
     tC = cp.Variable((3, 3))
     inside = [
-        cp.sigma_max(tC[some, :][:, others]) <= t * penalty.c[rows[some[0]]] * penalty.c[columns[others[0]]]
+        cp.sigma_max(tC[some, :][:, others]) <= bounds[some[0], others[0]]
         for some in blocks_of(penalty.labels[rows])
         for others in blocks_of(penalty.labels[columns])
     ]
@@ -248,6 +303,92 @@ def test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_s
     problem.solve(solver="CLARABEL")
     found = dual.project_safe(dual.best_multiplier(P, T, t), t) - T
     assert float(np.sum((root.T @ found) ** 2)) <= problem.value * (1.0 + 3e-4 / least) + 1e-6
+
+
+# Penalties that declare something untrue of themselves
+
+
+def lie(base, *given, **declared):
+    """A penalty that differs from its class in what it declares."""
+    return type("Lying", (base,), declared)(*given)
+
+
+def too_large(self, C):
+    return 1.01 * PairPenalty.project_safe(self, C)
+
+
+class FrobeniusBalls(GroupNorms):
+    """Balls that are smaller than those of the spectral norm, which proofs rely on."""
+
+    def project_safe(self, C):
+        C = np.where(self.same_group, 0.0, (C + C.T) / 2)
+        for g, h in combinations(self.groups, 2):
+            norm = np.linalg.norm(C[np.ix_(g, h)]) / (self.c[g[0]] * self.c[h[0]])
+            C[np.ix_(g, h)] /= max(norm, 1.0)
+            C[np.ix_(h, g)] = C[np.ix_(g, h)].T
+        return C
+
+
+R = draw_sides(np.random.default_rng(6), D)
+BOX = PairWeights(C, R).half_width
+SIGNS, GROUPS = (C, None, SIGNED), (OF_GROUPS, LABELS)
+HALF_WIDTHS = test_the_half_widths_are_those_of_the_dual_set_and_of_each_part_of_it
+FORM = test_the_dual_set_has_the_form_that_is_declared
+VALUE = test_the_value_is_the_definition_and_the_diagonal_plus_the_support_function_of_the_dual_set
+NEAREST = test_a_projection_is_in_the_dual_set_nearest_and_its_own_projection
+RESTRICTED = test_a_restricted_penalty_is_that_of_the_matrices_which_are_0_elsewhere_and_an_offset_costs_nothing
+LIES = {
+    "half-widths of the l1 norm": (lie(PairWeights, C, R, half_widths=lambda *_: 1.0, half_width=BOX), HALF_WIDTHS),
+    "half-widths a little larger": (lie(PairWeights, C, np.minimum(1.02 * R, 1.0), half_width=BOX), HALF_WIDTHS),
+    "half-widths not symmetric": (PairWeights(C, np.triu(R) + np.tril(np.ones((D, D)), -1)), HALF_WIDTHS),
+    "half-widths above 1": (PairWeights(C, 1.5 * R - 0.5 * np.eye(D)), HALF_WIDTHS),
+    "half-widths 1 of a part": (lie(PairWeights, C, R, restrict=PairPenalty(C).restrict), HALF_WIDTHS),
+    "a part with other values": (lie(PairWeights, C, R, restrict=PairPenalty(C).restrict), RESTRICTED),
+    "balls of a smaller norm": (FrobeniusBalls(*GROUPS), HALF_WIDTHS),
+    "groups are a box": (lie(GroupNorms, *GROUPS, is_box=True), FORM),
+    "groups split": (lie(GroupNorms, *GROUPS, splits_into_blocks=True), FORM),
+    "a box is none": (lie(PairPenalty, C, is_box=False), FORM),
+    "signs are even": (lie(SignConstraints, *SIGNS, is_even=True), FORM),
+    "signs split": (lie(SignConstraints, *SIGNS, splits_into_blocks=True), FORM),
+    "the l1 norm is not even": (
+        lie(PairPenalty, C, is_even=False),
+        test_a_direction_has_the_value_of_its_matrix_and_an_infeasible_one_none,
+    ),
+    "a smaller value": (lie(PairPenalty, C, value=lambda self, U: 0.99 * PairPenalty.value(self, U)), VALUE),
+    "the value of the l1 norm": (lie(PairWeights, C, R, has_unit_sides=True), VALUE),
+    "a smaller support function": (
+        lie(PairPenalty, C, support_function=lambda self, V: 0.99 * PairPenalty.support_function(self, V)),
+        VALUE,
+    ),
+    "a projection outside the dual set": (lie(PairPenalty, C, project_safe=too_large), NEAREST),
+    "a projection for steps outside it": (lie(PairPenalty, C, project_inexact=too_large), NEAREST),
+    "zeros at the edge": (
+        lie(PairPenalty, C, zero_inactive=lambda self, V, C: 0.0 * V),
+        test_v_is_left_where_its_multiplier_is_at_the_edge_of_the_dual_set_and_zero_where_it_is_inside,
+    ),
+    "smaller dual norms": (
+        lie(PairPenalty, C, dual_norms=lambda self, G: 0.5 * PairPenalty.dual_norms(self, G)),
+        test_a_matrix_whose_dual_norms_are_below_the_bounds_is_in_the_dual_set,
+    ),
+    "another value in CVXPY": (
+        lie(PairPenalty, C, cvxpy_value=lambda self, cp, V: 0.9 * PairPenalty.cvxpy_value(self, cp, V)),
+        test_the_cvxpy_expression_has_the_value_and_its_multiplier_attains_it,
+    ),
+    "multipliers of the l1 norm between": (
+        lie(PairWeights, C, R, off_diagonal=PairPenalty(C).off_diagonal),
+        partial(test_the_multipliers_between_two_sets_of_coordinates_are_those_of_the_dual_set, least=0.3),
+    ),
+    "all are feasible": (
+        lie(SignConstraints, *SIGNS, make_feasible=lambda self, U: U),
+        test_a_matrix_is_made_feasible_if_it_is_not_and_left_if_it_is,
+    ),
+}
+
+
+@pytest.mark.parametrize(("penalty", "check"), LIES.values(), ids=LIES)
+def test_a_penalty_that_declares_something_untrue_of_itself_is_refused(penalty, check):
+    with pytest.raises(AssertionError):
+        check(penalty)
 
 
 # In exact numbers
@@ -396,6 +537,10 @@ def test_the_value_of_the_l1_penalty_is_off_by_no_more_than_is_said_however_badl
     exactly = sum(np.abs(rows[:, 0])) ** 2 if U.shape[1] == 1 else np.abs(rows @ rows.T).sum()
     penalty = PairPenalty(c)
     assert abs(Fraction(penalty.value(U)) - exactly) <= Fraction(penalty.value_error_bound(U))
+    if len(c) < 200:
+        penalty = PairWeights(c, draw_sides(np.random.default_rng(number), len(c)))
+        exactly = (fractions(penalty.r) * np.abs(rows @ rows.T)).sum()
+        assert abs(Fraction(penalty.value(U)) - exactly) <= Fraction(penalty.value_error_bound(U))
 
 
 def test_the_value_of_group_norms_of_many_columns_is_off_by_no_more_than_is_said():
@@ -443,8 +588,10 @@ def test_what_is_clipped_between_groups_is_in_the_dual_set_to_the_last_bit():
         T = np.outer(c[:3], c[3:]) * t * beyond
         T[:2] *= rng.choice([0.5, 1.0])  # so that the singular value of a block is at its bound, or twice that
         T[:, :3] /= 3.0**0.5
-        exactly = np.outer(fractions(c[:3]), fractions(c[3:])) * Fraction(t)
+        exactly, r = np.outer(fractions(c[:3]), fractions(c[3:])) * Fraction(t), draw_sides(rng, 7)
         assert np.all(np.abs(fractions(plain.project_safe(rng.choice([-2.0, 2.0]) * T, t))) <= exactly)
+        pairs = PairWeights(c, r).off_diagonal(np.arange(3), np.arange(3, 7))
+        assert np.all(np.abs(fractions(pairs.project_safe(2.0 * T, t))) <= exactly * fractions(r[:3, 3:]))
         rounded_up += np.sum(fractions(np.outer(c[:3], c[3:]) * t) > exactly)
         inside = fractions(part.project_safe(T, t))
         for g in (np.arange(2), np.array([2])):

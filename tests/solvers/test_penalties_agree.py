@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from instances import NO_COLUMNS, draw_instance, draw_wide_columns, draw_wide_instance, link, some_matrix
+from instances import (
+    NO_COLUMNS,
+    Instance,
+    draw_instance,
+    draw_wide_columns,
+    draw_wide_instance,
+    link,
+    planted,
+    some_matrix,
+    weigh_pairs,
+)
+from oracles import labelings_values
+from penalties import PenaltyOfPairs, draw_sides
 from rationals import fractions
 
 import diffrac_cvx as dc
@@ -89,11 +101,63 @@ def test_all_solvers_agree_where_points_are_linked(seed):
     assert check(link(instance, seed), seed, by_cvxpy=seed % 3 == 0) <= 1e-4
 
 
+@pytest.mark.parametrize("seed", range(50, 62))
+def test_all_solvers_agree_with_the_judge_where_pairs_have_weights(seed):
+    instance = weigh_pairs(draw_instance(seed), seed)
+    instance = link(instance, seed) if seed % 4 == 3 else instance
+    assert check(instance, seed, by_cvxpy=seed % 3 == 0) <= 1e-4
+
+
+@pytest.mark.parametrize("strategy", solver.STRATEGIES, ids=["blocks", "pattern", "one block", "working set"])
+def test_each_strategy_alone_agrees_with_the_judge_where_pairs_have_weights(small_cores, monkeypatch, strategy):
+    monkeypatch.setattr(solver, "STRATEGIES", (strategy,))
+    instance = weighted_pairs()
+    assert_agrees(instance, dc.low_rank(instance.X, penalty=instance.penalty, tol=1e-3), 1e-3)
+
+
+@pytest.mark.parametrize("variant", ["accelerated", "published"])
+def test_each_variant_of_fista_agrees_with_the_judge_where_pairs_have_weights(variant):
+    instance = weighted_pairs()
+    found = dc.fista(instance.X, penalty=instance.penalty, tol=2e-2, max_iter=600, variant=variant)
+    assert_agrees(instance, found, 2e-2)
+
+
+def weighted_pairs():
+    """A sparse table of twelve standardised columns whose pairs have weights."""
+    X, one = planted(40, 12, sparsity=3), np.ones(12)
+    plain = Instance(
+        X / X.std(axis=0), 1.0, 0.1 * one, [[j] for j in range(12)], 0.15 * one, *(False, NO_COLUMNS), *3 * [None]
+    )
+    return weigh_pairs(plain, 0)
+
+
+def assert_agrees(instance, result, tol):
+    """Check that a result is optimal to a tolerance, and its bounds and those of its V hold by the judge."""
+    optimum, value = instance.solve()
+    assert result.gap <= tol
+    for bracket in (result.bracket, dc.certify_v(instance.X, result.V, 1.0, instance.penalty)):
+        assert bracket.lower <= value + ROUNDED
+        assert bracket.upper >= optimum - JUDGED
+
+
+@pytest.mark.usefixtures("cuts_first")
+def test_optimal_labels_do_without_cutting_planes_where_pairs_have_weights():
+    """They know the l1 norm alone; their certificate has no place for other weights."""
+    for seed in range(4):
+        X, d = planted(8, 3, seed=seed), 3
+        r = draw_sides(np.random.default_rng(seed), d)
+        penalty, best = PenaltyOfPairs(r, lam=0.2, ridge=0.1), labelings_values(X, 1.0, 0.1, 0.2, sides=r)[1].min()
+        found = dc.optimal_labels(X, penalty=penalty, tol=1e-3)
+        assert found.lower <= best + ROUNDED
+        assert found.upper >= best - ROUNDED
+    with pytest.raises(dc.ParameterError, match="certificate"):
+        dc.optimal_labels(X, penalty=penalty, certificate=True)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("linked", [False, True])
-def test_all_solvers_agree_with_the_judge_on_hundreds_of_instances_to_a_small_gap_but_for_a_few(linked):
-    drawn = ((draw_instance(seed), seed) for seed in range(250))
-    gaps = np.array([check(link(one, seed) if linked else one, seed) for one, seed in drawn])
+@pytest.mark.parametrize("change", [lambda one, seed: one, link, weigh_pairs], ids=["drawn", "linked", "pairs"])
+def test_all_solvers_agree_with_the_judge_on_hundreds_of_instances_to_a_small_gap_but_for_a_few(change):
+    gaps = np.array([check(change(draw_instance(seed), seed), seed) for seed in range(250)])
     assert np.sum(gaps > 1e-4) <= 5
 
 
@@ -117,12 +181,17 @@ def small_cores(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("seeds", "most_columns"),
-    [(range(3), 24), pytest.param(range(200), 40, marks=pytest.mark.slow)],
-    ids=["few", "all"],
+    ("change", "seeds", "most_columns"),
+    [
+        (lambda one, seed: one, range(3), 24),
+        (weigh_pairs, range(3), 24),
+        pytest.param(lambda one, seed: one, range(200), 40, marks=pytest.mark.slow),
+        pytest.param(weigh_pairs, range(60), 40, marks=pytest.mark.slow),
+    ],
+    ids=["few", "few with pairs", "all", "all with pairs"],
 )
-def test_wide_tables_are_solved_on_working_sets_and_agree_with_the_judge(small_cores, seeds, most_columns):
-    gaps = [check(draw_wide_columns(seed, most_columns), seed, by_cvxpy=False) for seed in seeds]
+def test_wide_tables_are_solved_on_working_sets_and_agree_with_the_judge(small_cores, change, seeds, most_columns):
+    gaps = [check(change(draw_wide_columns(seed, most_columns), seed), seed, by_cvxpy=False) for seed in seeds]
     assert np.median(gaps) <= 1e-4
     assert len(small_cores) > len(seeds) / 4
     assert np.min(small_cores) < 0.8

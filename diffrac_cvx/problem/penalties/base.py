@@ -10,7 +10,8 @@ symmetric.  K is bounded if the penalty is finite on all V >= 0; if some V are i
 `make_feasible` returns a feasible V.
 
 `PairPenalty` is the penalty with groups of one, the relaxed squared l1 norm sum_jk c_j c_k |V_jk|, whose dual set is
-the box |C_jk| <= c_j c_k.  Other penalties replace what differs.
+the box |C_jk| <= c_j c_k.  Other penalties replace what differs; a box with other half-widths only `half_widths`, and
+what carries their numbers to other coordinates: `with_weights`, `with_offset` and `restrict`.
 """
 
 from functools import cached_property
@@ -21,12 +22,12 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, abs_gram_sum, scale_rows
+from diffrac_cvx.points.factors import Factor, abs_gram_sum, outer_product, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.problem.penalties.lassos import lasso_residuals
 
-INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # shrinks a box t c_j c_k, so that C is inside it after three roundings
+INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # shrinks a box t c_j c_k, so that C is inside it after four roundings
 
 IndexArray = npt.NDArray[np.intp]
 
@@ -34,12 +35,13 @@ IndexArray = npt.NDArray[np.intp]
 class OffDiagonalDual:
     """Dual set between row coordinates and column coordinates that have no group in common, times t."""
 
-    def __init__(self, rows: "PairPenalty", columns: "PairPenalty") -> None:
-        self.rows, self.columns = rows, columns
+    def __init__(self, penalty: "PairPenalty", rows: IndexArray, columns: IndexArray) -> None:
+        self.penalty, self.rows, self.columns = penalty, rows, columns
 
     def bound(self, t: float) -> Array:
-        """Return t c_j c_k, slightly decreased."""
-        return np.asarray(t * INSIDE_BOX * np.outer(self.rows.c, self.columns.c))
+        """Return t times the half-widths of the box, slightly decreased."""
+        c, sides = self.penalty.c, self.penalty.half_widths(self.rows[:, None], self.columns)
+        return np.asarray(t * INSIDE_BOX * sides * np.outer(c[self.rows], c[self.columns]))
 
     def project_safe(self, tC: Array, t: float) -> Array:
         """Return nearly the projection onto t times the dual set, inside it after rounding."""
@@ -55,7 +57,7 @@ class OffDiagonalDual:
         columns = self.violated_columns(T, t)
         if not len(columns):
             return T
-        tC, part = T.copy(), type(self)(self.rows, self.columns.restrict(columns))
+        tC, part = T.copy(), type(self)(self.penalty, self.rows, self.columns[columns])
         tC[:, columns] = part.residuals(P, np.ascontiguousarray(T[:, columns]), t)
         return tC
 
@@ -73,7 +75,7 @@ class PairPenalty:
     Entries of C without a penalty are 0 in K: those of coordinates with c = 0, and the diagonal.
     """
 
-    is_box = True  # whether K is a box: an interval for each entry
+    is_box = True  # whether K is a box, an interval for each entry; if not, its blocks contain spectral-norm balls
     is_even = True  # whether v and -v are feasible together; if so, `off_diagonal` is all of K there
 
     def __init__(
@@ -88,6 +90,11 @@ class PairPenalty:
     def splits_into_blocks(self) -> bool:
         """Whether K is a product of symmetric intervals, so that V may be cut at any pairs."""
         return self.is_box and self.is_even
+
+    @property
+    def is_l1(self) -> bool:
+        """Whether the penalty is the l1 norm: K is the box |C_jk| <= c_j c_k."""
+        return self.splits_into_blocks and self.has_unit_sides
 
     # The penalty on other coordinates or with other weights
 
@@ -175,8 +182,11 @@ class PairPenalty:
         return np.asarray(self.group_norms((self.c * Z.T).T, by_group=True).sum(axis=0))
 
     def direction_value(self, v: Array) -> float:
-        """Return the penalty (sum_g w_g |v_g|)^2 of a direction; infinite if it is infeasible."""
-        return float(np.inf) if np.any(self.nearest_direction(v) != v) else float(self.direction_norm(v)) ** 2
+        """Return the penalty of a direction, its value at vv'; infinite if the direction is infeasible."""
+        if np.any(self.nearest_direction(v) != v):
+            return float(np.inf)
+        sizes = np.abs(self.c * v)
+        return float(self.direction_norm(v)) ** 2 if self.has_unit_sides else float(sizes @ self.sides @ sizes)
 
     def nearest_direction(self, v: Array) -> Array:
         """Return the feasible direction nearest to v."""
@@ -184,10 +194,28 @@ class PairPenalty:
 
     # Matrices V = UU' and their multipliers C
 
+    def half_widths(self, j: Any, k: Any) -> Any:  # noqa: ARG002
+        """Return the half-widths of the box over c_j c_k at coordinates that broadcast: in [0, 1], and 1 at j = k.
+
+        They are radii over w_g w_h if K is no box.  One number stands for all; all proofs and solvers ask here.
+        """
+        return 1.0
+
+    @cached_property
+    def sides(self) -> Any:
+        """`half_widths` of all pairs, (D, D), or one number."""
+        places = np.arange(len(self.c))
+        return self.half_widths(places[:, None], places)
+
+    @cached_property
+    def has_unit_sides(self) -> bool:
+        """Whether the half-widths are the products of weights c_j c_k."""
+        return bool(np.all(self.sides == 1.0))
+
     @cached_property
     def half_width(self) -> Array:
-        """Half-width of the box, (D, D): c_i c_j, not rounded up."""
-        half_width = np.outer(self.c, self.c) * INSIDE_BOX
+        """Half-width of the box, (D, D), 0 on the diagonal, not rounded up."""
+        half_width: Array = np.outer(self.c, self.c) * (self.sides * INSIDE_BOX)
         np.fill_diagonal(half_width, 0.0)
         return half_width
 
@@ -198,7 +226,8 @@ class PairPenalty:
 
     def value(self, U: Factor) -> float:
         """Return the penalty at a feasible V = UU'."""
-        return abs_gram_sum(scale_rows(U, self.c))
+        rows = scale_rows(U, self.c)
+        return abs_gram_sum(rows) if self.has_unit_sides else float(np.sum(self.sides * np.abs(outer_product(rows))))
 
     def value_error_bound(self, U: Factor) -> float:
         """Return a bound on the rounding error of `value`; infinite if V is not certified to be feasible."""
@@ -218,7 +247,7 @@ class PairPenalty:
     def project_inexact(self, C: Array) -> Array:
         """Return nearly the projection of a symmetric matrix onto K, in place: for solver steps, not for proofs."""
         is_unit = self.is_even and self.c.min(initial=1.0) == 1.0 == self.c.max(initial=1.0)
-        if is_unit:  # relative to the weights: no box matrix needed
+        if is_unit and self.has_unit_sides:  # relative to the weights: no box matrix needed
             np.clip(C, -INSIDE_BOX, INSIDE_BOX, out=C)
             np.fill_diagonal(C, 0.0)
             return C
@@ -238,7 +267,7 @@ class PairPenalty:
     def dual_norms(self, G: Array) -> Array:
         """Return upper bounds on the dual norms of the blocks of a matrix, (groups, groups), 0 on the diagonal.
 
-        If they are below the products of the weights, G is strictly inside K between two groups.
+        If they are below the products of the weights and `half_widths`, G is strictly inside K between two groups.
         """
         norms = np.abs(G)
         norms[np.diag_indices(len(norms))] = 0.0
@@ -246,7 +275,7 @@ class PairPenalty:
 
     def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
         """Return the dual set between row coordinates and column coordinates, which have no group in common."""
-        return OffDiagonalDual(self.restrict(rows), self.restrict(columns))
+        return OffDiagonalDual(self, rows, columns)
 
     def make_feasible(self, U: Factor) -> Factor:
         """Return a factor of a feasible V near UU'; U itself if UU' is certified to be feasible."""
@@ -260,7 +289,7 @@ class PairPenalty:
 
     def cvxpy_value(self, cp: Any, V: Any) -> Any:
         """Return the penalty as a CVXPY expression."""
-        return cp.sum(cp.multiply(np.outer(self.c, self.c), cp.abs(V)))
+        return cp.sum(cp.multiply(np.outer(self.c, self.c) * self.sides, cp.abs(V)))
 
     def multiplier(self, constraints: list[Any]) -> Array | None:
         """Return a matrix whose symmetric part is C off the diagonal, from `expression`; None if unsolved."""

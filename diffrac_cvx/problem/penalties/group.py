@@ -106,7 +106,7 @@ class GroupNorms(PairPenalty):
     def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
         if np.isin(self.labels[rows], self.labels[columns]).any():
             raise ValueError("a group is split between rows and columns: C is 0 inside it, so no bound follows")
-        return GroupOffDiagonal(self.restrict(rows), self.restrict(columns))
+        return GroupOffDiagonal(self, rows, columns)
 
     def cvxpy_value(self, cp: Any, V: Any) -> Any:
         groups = self.groups
@@ -118,14 +118,19 @@ class GroupNorms(PairPenalty):
 class GroupOffDiagonal(OffDiagonalDual):
     """Spectral-norm balls |C_gh| <= w_g w_h between the groups g of row coordinates and h of column coordinates."""
 
+    @cached_property
+    def parts(self) -> tuple[PairPenalty, PairPenalty]:
+        """Penalties on the rows and on the columns."""
+        return self.penalty.restrict(self.rows), self.penalty.restrict(self.columns)
+
     def project_safe(self, tC: Array, t: float) -> Array:
         tC = tC.copy()
-        for places, bound in violated_blocks(tC, self.rows, self.columns, t):
+        for places, bound in violated_blocks(tC, *self.parts, t):
             tC[places] = project_spectral_ball(tC[places], bound)
         return tC
 
     def violated_columns(self, T: Array, t: float) -> IndexArray:
-        found = [places[1].ravel() for places, _ in violated_blocks(T, self.rows, self.columns, t)]
+        found = [places[1].ravel() for places, _ in violated_blocks(T, *self.parts, t)]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
 
     def residuals(self, P: Array, T: Array, t: float) -> Array:
@@ -137,7 +142,7 @@ class GroupOffDiagonal(OffDiagonalDual):
         for _ in range(100):  # accelerated proximal steps, until the relative change is small
             check_deadline()
             moved, previous, Z = extrapolated - step * (P @ extrapolated - T), Z, np.zeros_like(T)
-            for places, bound in violated_blocks(moved, self.rows, self.columns, t * step):
+            for places, bound in violated_blocks(moved, *self.parts, t * step):
                 Z[places] = moved[places] - clip_singular_values(moved[places], bound)
             if np.linalg.norm(Z - previous) <= 1e-4 * np.linalg.norm(Z):
                 break

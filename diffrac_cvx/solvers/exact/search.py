@@ -192,7 +192,7 @@ def optimal_labels(
     # 1. The problem of the cutting planes, which know no feature groups and no signs of coefficients.
     m, relaxation = all_chunklets.n_chunklets, None
     size, most_columns = CUT_BYTES * m**2, 0 if penalty.has_l1 else MOST_COLUMNS
-    if weights.splits_into_blocks and points.shape[1] <= max(m, most_columns) and size < available_memory():
+    if weights.is_l1 and points.shape[1] <= max(m, most_columns) and size < available_memory():
         columns = np.ones(reduced.shape[1], dtype=bool)
         columns[[] if reduced.excluded is None else reduced.excluded.columns] = False
         counts = np.ones(sample.n_all) if sample.weights is None else sample.weights.of_all()

@@ -60,7 +60,7 @@ def pattern_iterates(
     X, A, c = problem.X.array(), problem.A, problem.c
     nonzero = X.any(axis=1)  # zero rows count in the means and nowhere else
     X, u_all, q_all = X[nonzero], np.zeros(len(X)), np.zeros(len(X))
-    bound, is_free = np.outer(c, c), c == 0.0
+    bound, is_free = np.outer(c, c) * problem.pair_penalty.sides, c == 0.0
     entered = np.zeros((2, d, d), dtype=bool)  # with the sign 1, and with the sign -1
     entered[:, is_free] = entered[:, :, is_free] = True
 
@@ -183,7 +183,8 @@ class Pattern:
         c, self.n, self.J, self.K, self.signs = problem.c, len(problem.X), J, K, signs
         self.copies = signs * np.where(J == K, 1.0, 2.0)  # dV/dw: twice the sign off the diagonal
         self.Phi = X[:, J] * X[:, K] * self.copies  # q = Phi w
-        self.h = self.copies * problem.A[J, K] + np.abs(self.copies) * (c[J] * c[K])  # tr V(A + C) = h'w
+        widths = problem.pair_penalty.half_widths(J, K) * (c[J] * c[K])
+        self.h = self.copies * problem.A[J, K] + np.abs(self.copies) * widths  # tr V(A + C) = h'w
         self.signed = np.flatnonzero((J != K) & (c[J] > 0.0) & (c[K] > 0.0))
         self.d = len(c)
 

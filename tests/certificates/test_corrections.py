@@ -81,7 +81,7 @@ def test_known_labels_and_weights_do_not_lower_the_bound_at_equal_weights():
     X, labels = correlated_table(n=20, d=30)
     weighted = centered_points(X, np.array([0.25] + [0.75 / 19] * 19))
     free, linked, weighted = (
-        working_set.bound_at_equal_weights(direction_problem(points, 1.0, dc.Penalty(ridge=0.3)))
+        working_set.bound_at_equal_weights(direction_problem(points, 1.0, dc.Penalty(ridge=0.3))).lower
         for points in (linked_points(X), linked_points(X, dc.Constraints(labels=labels[:20])), weighted)
     )
     assert 0.0 < free <= linked

@@ -134,6 +134,8 @@ def numbers(answer):
         return [answer.lower, answer.upper, answer.F, *([] if answer.G is None else [answer.V])]
     if isinstance(answer, dc.OptimalLabels):
         return [answer.labels, *answer.bracket]
+    if isinstance(answer, dc.Certificate):
+        return [*answer.bracket]
     if hasattr(answer, "rows"):
         return [row["value"] for row in answer.rows]
     if isinstance(answer, list | tuple):

@@ -172,7 +172,7 @@ def small_cores(monkeypatch):
 
     def watched(split, *given):
         look = whole(split, *given)
-        if look.lower is not None:
+        if look.bound is not None:
             sizes.append(len(split.free) / len(split.problem.c))
         return look
 

@@ -351,7 +351,7 @@ def parse_proof(fields: Fields, d: int) -> Proof:
         if "rows_ends" in fields:
             made["rows"] = parse_rows(fields, len(made["diagonal"]))
         return Proof(**made)
-    made["t"] = fields.number("t", 0.0, 1e100)
+    made["t"] = fields.number("t", 0.0)
     made["u"] = fields.numbers("u", (None,), 0.0)
     for name in ("free", "blocks"):
         if name in fields:

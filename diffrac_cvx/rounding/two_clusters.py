@@ -176,7 +176,10 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
         return np.ones(1)
     order = np.argsort(x, kind="stable")
     p, ordered = scale_by_weights(np.ones(len(x)), weights)[order], x[order]
-    explained = np.cumsum(p * ordered)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1])
+    # The sums of both sides are opposite up to rounding: the smaller one is right if the other side has nearly no weight.
+    below, above = np.cumsum(p * ordered)[:-1], np.cumsum((p * ordered)[::-1])[-2::-1]
+    sums = np.minimum(np.abs(below), np.abs(above))
+    explained = sums**2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1])
     best = 1 + np.argmax(explained >= explained.max() * (1.0 - 64 * EPS))
     return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 

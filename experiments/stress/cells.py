@@ -344,11 +344,14 @@ def stated_bound(result: dc.Result) -> Stated:
 
 
 def stated_again(X: npt.ArrayLike, found: Any) -> Stated:
-    """Return the lower bound that the checker states from a certificate; a number above all objectives if it differs.
+    """Return the lower bound that the checker states from a certificate; a number above all objectives if it differs or there is none.
 
     The certificate of a result has to state the bound of the result, to the last bit.
     """
-    lower = dc.check_certificate(X, found).lower
+    try:
+        lower = dc.check_certificate(X, found).lower
+    except dc.DataError:
+        lower = np.nan
     return Stated(lower if lower == found.lower else 2.0, excluded_of(found))
 
 

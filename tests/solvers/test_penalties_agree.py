@@ -142,7 +142,7 @@ def assert_agrees(instance, result, tol):
 
 @pytest.mark.usefixtures("cuts_first")
 def test_optimal_labels_do_without_cutting_planes_where_pairs_have_weights():
-    """They know the l1 norm alone; their certificate has no place for other weights."""
+    """They know the l1 norm alone; branches prove the bound, and no file describes the penalty."""
     for seed in range(4):
         X, d = planted(8, 3, seed=seed), 3
         r = draw_sides(np.random.default_rng(seed), d)
@@ -150,8 +150,10 @@ def test_optimal_labels_do_without_cutting_planes_where_pairs_have_weights():
         found = dc.optimal_labels(X, penalty=penalty, tol=1e-3)
         assert found.lower <= best + ROUNDED
         assert found.upper >= best - ROUNDED
-    with pytest.raises(dc.ParameterError, match="certificate"):
-        dc.optimal_labels(X, penalty=penalty, certificate=True)
+        assert all(proof.rows is None for proof in found.certificate.proofs)
+        assert dc.check_certificate(X, found).lower == found.lower
+    with pytest.raises(dc.ParameterError, match="a penalty of your own"):
+        found.certificate.save("nowhere.npz")
 
 
 @pytest.mark.slow

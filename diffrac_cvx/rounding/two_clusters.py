@@ -176,7 +176,7 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
         return np.ones(1)
     order = np.argsort(x, kind="stable")
     p, ordered = scale_by_weights(np.ones(len(x)), weights)[order], x[order]
-    # The sums of both sides are opposite up to rounding: the smaller one is right if the other side has nearly no weight.
+    # Sums of both sides are opposite up to rounding: the smaller is right if the other side has nearly no weight.
     below, above = np.cumsum(p * ordered)[:-1], np.cumsum((p * ordered)[::-1])[-2::-1]
     sums = np.minimum(np.abs(below), np.abs(above))
     explained = sums**2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1])

@@ -344,7 +344,7 @@ def stated_bound(result: dc.Result) -> Stated:
 
 
 def stated_again(X: npt.ArrayLike, found: Any) -> Stated:
-    """Return the lower bound that the checker states from a certificate; a number above all objectives if it differs or there is none.
+    """Return the lower bound that the checker states from a certificate; one above all objectives if it differs.
 
     The certificate of a result has to state the bound of the result, to the last bit.
     """

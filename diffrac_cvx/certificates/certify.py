@@ -1,5 +1,6 @@
 """Certificates: bounds on the optimum from any point of any solver, and the optimality gap of labels and clusters."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -112,7 +113,9 @@ def certify_v(
     U, C, best = problem.coordinates.transform_result(V), None, TRIVIAL
     if isinstance(V, Result):  # with its multipliers, as far as they fit the problem
         C = problem.transform_multiplier(V)
-        best = Bound(max([0.0, *(bound_of(proof, problem) for proof in getattr(V.certificate, "proofs", ()))]))
+        for proof in () if V.certificate is None else V.certificate.proofs:
+            with suppress(ArithmeticError, ValueError):  # multipliers of another problem may not fit
+                best = best_of(best, Bound(bound_of(proof, problem)))
     problem = problem_by_rows(problem, U)
     point = problem.rescale(U)
     G = problem.coordinates.inverse_transform(point.U)

@@ -174,14 +174,13 @@ class Statement:
         if proof.signs is not None and given.relaxation != "labels":
             raise DataError(f"branches prove nothing about {given.relaxation!r}")
         problem = self.problem if proof.signs is None else self.pose(self.merged(proof.signs))
-        if proof.G is not None and not problem.X.is_streamed:
-            problem = problem_by_rows(problem)
-        multipliers = to_problem(proof, problem)
-        return (
-            prove_normalized(problem, multipliers)
-            if given.relaxation == "normalized"
-            else prove_bound(problem, multipliers)
-        )
+        if given.relaxation == "normalized":
+            return prove_normalized(problem, to_problem(proof, problem))
+        in_memory = proof.G is None and problem.X.is_streamed  # the rows may have been read into memory by the solver
+        lower = -np.inf if in_memory and proof.free is not None else bound_of(proof, problem)
+        if lower == -np.inf and in_memory:
+            lower = bound_of(proof, self.pose(self.sample.X.in_columns()))
+        return lower
 
     def bound_in_label_space(self, D: Array, weight: float) -> float:
         """Return the bound on (7), (8), or K classes, of D and the weight of 11'/n."""
@@ -322,13 +321,10 @@ def symmetric_matrix(proof: Proof, size: int) -> Array | None:
 
 
 def bound_of(proof: Proof, problem: DirectionProblem) -> float:
-    """Return the lower bound that a proof states about any problem (15); -infinity if it does not fit it."""
-    try:
-        if proof.G is not None and not problem.X.is_streamed:
-            problem = problem_by_rows(problem)
-        return prove_bound(problem, to_problem(proof, problem))
-    except (ArithmeticError, ValueError):
-        return -np.inf
+    """Return the lower bound that a proof states about any problem (15)."""
+    if proof.G is not None and not problem.X.is_streamed:
+        problem = problem_by_rows(problem)
+    return prove_bound(problem, to_problem(proof, problem))
 
 
 def to_problem(proof: Proof, problem: DirectionProblem) -> Multipliers:

@@ -328,7 +328,10 @@ TAMPERED = {
     "u beside a G": ("passes", lambda c: with_proof(c, u=np.ones(45_000))),
     "another weight of 11'": ("labels", lambda c: with_proof(c, weight=0.9)),
     "no weight of 11'": ("labels", lambda c: with_proof(c, weight=None)),
-    "a signed branch of a relaxation": ("l1", lambda c: with_proof(c, signs=np.ones(30))),
+    "branches of a relaxation": (
+        "branches",
+        lambda c: with_fields(c, relaxation="directions", labels=None, direction=None),
+    ),
     "a branch left out": ("branches", lambda c: with_fields(c, proofs=c.proofs[1:])),
     "a branch with the opposite sign": (
         "branches",

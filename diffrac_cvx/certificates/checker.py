@@ -139,11 +139,9 @@ class Statement:
             raise DataError("its excluded columns are not those that are collinear or constant")
         self.points = exclude_columns(self.sample.X, excluded)
         in_label_space = given.F is not None or any(proof.weight is not None for proof in given.proofs)
-        self.H = projection_of(self.sample.X, self.ridge) if in_label_space else None
-
-    @property
-    def ridge(self) -> Array | None:
-        return None if self.given.relaxation == "imbalance" else ridge_of(self.given.penalty, self.given.shape[1])
+        self.H = projection_of(self.sample.X, ridge_of(given.penalty, d)) if in_label_space else None
+        if given.relaxation == "clusters" and (given.membership is not None or not self.pair_penalty.is_even):
+            raise DataError("K clusters have neither constraints nor known signs of coefficients")
 
     def pose(self, points: Points) -> DirectionProblem:
         return direction_problem(points, self.given.nu, self.given.penalty)
@@ -243,8 +241,6 @@ class Statement:
         given, sample, points, penalty = self.given, self.sample, self.points, self.pair_penalty
         K = given.n_clusters
         if given.relaxation == "clusters":
-            if given.membership is not None or not penalty.is_even:
-                raise DataError("K clusters have neither constraints nor known signs of coefficients")
             found, K = as_clusters(Fields({"labels": labels}).integers("labels", (None,), 0, 2**62), len(labels), K)
             Z = (sample.with_weight(found)[:, None] == np.arange(K)).astype(np.float64)
             value = certified_clusters_value(points, Z, direction, given.nu, penalty)

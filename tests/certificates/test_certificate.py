@@ -214,6 +214,12 @@ def searched(kind):
         X = table(14, 3)
         given = dc.optimal_labels(X, ridge=0.1, tol=1e-4).certificate
         assert len(given.proofs) > 1
+    elif kind == "constrained":
+        X = table(20, 3)
+        linked = dc.Constraints([(0, 2), (4, 6)], [(1, 2)])
+        given = dc.optimal_labels(X, ridge=0.1, tol=1e-2, constraints=linked).certificate
+            X, ridge=0.1, tol=1e-2, constraints=dc.Constraints([(0, 2), (4, 6)], [(1, 2)])
+        ).certificate
     elif kind == "labels":
         X = table(14, 3)
         given = dc.solve(dc.penalized_nu(X, NU, ridge=0.1), "CLARABEL").certificate
@@ -361,8 +367,16 @@ TAMPERED = {
     "labels of a relaxation": ("l1", lambda c: with_fields(c, labels=np.ones(30), direction=np.zeros(12))),
     "G of labels": ("rows", lambda c: with_fields(c, labels=None, direction=None, G=np.zeros((4, 1)))),
     "labels that violate the constraints": (
-        "rows",
-        lambda c: with_fields(c, membership=np.zeros(24, dtype=int), sign=np.ones(24)),
+        "constrained",
+        lambda c: with_fields(c, labels=changed(c.labels, 0, -c.labels[0])),
+    ),
+    "constraints of K clusters": (
+        "constrained",
+        lambda c: with_fields(c, relaxation="clusters", n_clusters=3, labels=None, direction=None, proofs=()),
+    ),
+    "a ridge of (7) that its point does not pay": (
+        "imbalance",
+        lambda c: replace(c, lower=0.0, penalty=dc.Penalty(ridge=1.0)),
     ),
     "signs that are 2": ("rows", lambda c: with_fields(c, membership=np.arange(24), sign=np.full(24, 2.0))),
     "a chunklet without points": ("rows", lambda c: with_fields(c, membership=2 * np.arange(24), sign=np.ones(24))),

@@ -218,8 +218,6 @@ def searched(kind):
         X = table(20, 3)
         linked = dc.Constraints([(0, 2), (4, 6)], [(1, 2)])
         given = dc.optimal_labels(X, ridge=0.1, tol=1e-2, constraints=linked).certificate
-            X, ridge=0.1, tol=1e-2, constraints=dc.Constraints([(0, 2), (4, 6)], [(1, 2)])
-        ).certificate
     elif kind == "labels":
         X = table(14, 3)
         given = dc.solve(dc.penalized_nu(X, NU, ridge=0.1), "CLARABEL").certificate

@@ -72,7 +72,7 @@ class Relaxation:
     shortcut : callable
         Function that returns a closed-form `Solution`, a better-posed `Relaxation` of the same problem, or None.
     pose : callable
-        Function that returns a `Certificate` of the problem without bounds.
+        Function that returns a `Certificate` of the problem without bounds; without it, results have no certificate.
     """
 
     name: str
@@ -80,14 +80,14 @@ class Relaxation:
     problem: cp.Problem
     read: Callable[[], Solution]
     size: Size
-    pose: Callable[[], Certificate]
+    pose: Callable[[], Certificate] | None = None
     parameters: Mapping[str, cp.Parameter] = field(default_factory=dict)
     shortcut: Callable[[], Solution | Relaxation | None] = lambda: None
 
     @property
     def trivial(self) -> Bracket:
         """Bounds on the value without a solution."""
-        return self.pose().bracket
+        return Bracket(0.0, 1.0) if self.pose is None else self.pose().bracket
 
     def at(self, **values: float) -> Self:
         """Set parameters by name, in place and without recompilation, and return the relaxation.

@@ -225,6 +225,8 @@ def make_result(
     rounding = solution.rounding_bound
     objective = np.inf if rounding is None else rounding.upper_bound(solution.F, solution.G)
     result = result.checked_against(objective, relaxation.trivial.lower)
+    if relaxation.pose is None:
+        return result
     point = {"G": solution.G} if solution.G is not None else {"F": solution.F}
     proofs = solution.proofs if result.invalid_bound is None else ()
     certificate = replace(relaxation.pose(), lower=result.lower, upper=result.upper, proofs=proofs, **point)

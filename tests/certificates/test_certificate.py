@@ -321,12 +321,15 @@ TAMPERED = {
     "Z without E": ("l1", lambda c: with_proof(c, free=None, blocks=None, Z=np.ones((3, 1)))),
     "Z of other columns": ("working set", lambda c: with_proof(c, Z=c.proofs[0].Z[:-1])),
     "blocks without E": ("l1", lambda c: with_proof(c, free=None, blocks=np.zeros(12, dtype=int))),
-    "blocks that are not numbered": ("blocks", lambda c: with_proof(c, blocks=2 * c.proofs[0].blocks)),
+    "blocks that are not numbered": (
+        "blocks",
+        lambda c: with_proof(c, blocks=np.where(c.proofs[0].blocks == 1, 0, c.proofs[0].blocks)),
+    ),
     "blocks of other columns": ("blocks", lambda c: with_proof(c, blocks=c.proofs[0].blocks[:-1])),
     "blocks with a Z": ("blocks", lambda c: with_proof(c, Z=np.ones((12, 1)))),
     "a part of a group in E": (
         "groups",
-        lambda c: with_proof(c, free=np.array([0, 1, 12]), C_places=np.zeros((0, 2), int), C_values=np.zeros(0)),
+        lambda c: with_proof(c, free=np.array([0, 1]), C_places=np.zeros((0, 2), int), C_values=np.zeros(0)),
     ),
     "a G of another height": ("passes", lambda c: with_proof(c, G=c.proofs[0].G[:-1])),
     "u beside a G": ("passes", lambda c: with_proof(c, u=np.ones(45_000))),

@@ -409,6 +409,13 @@ def test_a_certificate_that_was_tampered_with_is_refused(tmp_path, what):
         dc.check_certificate(X, tampered)
 
 
+def test_a_group_of_columns_is_in_e_or_outside_before_anything_is_computed():
+    kind, tamper = TAMPERED["a part of a group in E"]
+    X, given = searched(kind)
+    with pytest.raises(dc.DataError, match="part of a group"):
+        dc.check_certificate(X, tamper(given))
+
+
 def test_a_certificate_is_refused_for_another_table():
     X, given = searched("rows")
     moved = changed(X, (3, 2), X[3, 2] + 0.5)

@@ -155,7 +155,8 @@ class LabelProblem:
         if self.least == 0.0 or not has_cholesky(M):
             return -np.inf
         error += factorization_error(M)
-        return float(1.0 - total - error * (len(mu) + 1.0 / self.least) * (1.0 + relative(16)) - 4.0 * UNIT_ROUNDOFF)
+        error = error * (len(mu) + 1.0 / self.least) * (1.0 + relative(16))
+        return float(1.0 - total - error - 4.0 * UNIT_ROUNDOFF * (1.0 + abs(total) + error))
 
     def dual_matrix(self, mu: Array, rows: Rows | None, C: Array | None) -> tuple[Array, float, float]:
         """Return M, a bound on the norm of its error, and an upper bound on sum mu + sum_k g_k r_k."""

@@ -198,7 +198,10 @@ def prove_bound(problem: DirectionProblem, given: Multipliers) -> float:
     remainder = remainder if given.Z is None else remainder.with_correction(given.Z)
     pairs, blocks = None, []
     if given.labels is None:
-        pairs = screen_outside(remainder) if problem.pair_penalty.splits_into_blocks else None
+        try:
+            pairs = screen_outside(remainder) if problem.pair_penalty.splits_into_blocks else None
+        except TooManyPairsError:
+            return -np.inf
     else:
         pairs, outside = screen_pairs(remainder, given.labels), C[split.penalized][:, split.penalized]
         for members in groups_of(given.labels):

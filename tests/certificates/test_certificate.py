@@ -230,8 +230,9 @@ def searched(kind):
         assert given.proofs[0].G is not None
     elif kind == "working set":
         X = table(40, 210)
-        given = dc.low_rank(X, NU, lam=0.1, ridge=0.3, rtol=0.1).certificate
-        assert given.proofs[0].Z is not None
+        linked = dc.Constraints(labels=np.where(np.arange(40) < 6, np.arange(40) % 2, np.nan))
+        given = dc.low_rank(X, NU, lam=0.1, ridge=0.3, rtol=0.1, constraints=linked).certificate
+        assert given.proofs[0].Z.shape[1] > 0
     elif kind == "blocks":
         X = table(60, 12)
         with pytest.MonkeyPatch.context() as patch:
@@ -246,9 +247,10 @@ def searched(kind):
 
 
 def with_proof(given, **changes):
-    """Return the certificate with changes of its first proof, and with trivial bounds, which any proof exceeds."""
+    """Return the certificate with changes of its first proof, trivial bounds, which any proof exceeds, and no point."""
     proofs = (given.proofs[0]._replace(**changes), *given.proofs[1:])
-    return replace(given, lower=-1.0, upper=2.0, proofs=proofs)
+    point = dict.fromkeys(["labels", "direction", "F", "G"])
+    return replace(given, lower=-1.0, upper=2.0, proofs=proofs, **point)
 
 
 def with_fields(given, **changes):
@@ -284,7 +286,7 @@ TAMPERED = {
     "nothing that proves": ("l1", lambda c: replace(c, lower=-1.0, proofs=(Proof(t=1.0),))),
     "a negative multiplier": ("rows", lambda c: with_rows(c, multipliers=-c.proofs[0].rows.multipliers)),
     "an unknown kind of row": ("rows", lambda c: with_rows(c, kinds=c.proofs[0].rows.kinds + 1)),
-    "a right side that is too small": ("rows", lambda c: with_rows(c, right=c.proofs[0].rows.right - 1.0)),
+    "a right side that is too small": ("rows", lambda c: with_rows(c, right=c.proofs[0].rows.right - 0.01)),
     "coefficients that are not signs": ("rows", lambda c: with_rows(c, coefficients=c.proofs[0].rows.coefficients * 2)),
     "coefficients of no signs": (
         "rows",
@@ -407,6 +409,13 @@ def test_a_certificate_that_was_tampered_with_is_refused(tmp_path, what):
         tampered = tmp_path / "c.npz"
     with pytest.raises(dc.DataError, match=r"refused|not a certificate"):
         dc.check_certificate(X, tampered)
+
+
+@pytest.mark.parametrize("kind", ["l1", "ridge", "blocks", "working set", "groups", "signs", "branches"])
+def test_a_smaller_t_proves_no_larger_bound(kind):
+    X, given = searched(kind)
+    found = dc.check_certificate(X, with_proof(given, t=0.8 * given.proofs[0].t))
+    assert found.lower <= given.lower
 
 
 def test_a_group_of_columns_is_in_e_or_outside_before_anything_is_computed():

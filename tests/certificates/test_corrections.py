@@ -77,6 +77,13 @@ def test_outside_a_working_set_known_labels_leave_about_as_few_pairs_beyond_thei
     assert counts[1][1] <= 1.5 * counts[0][0] + 10 < counts[1][0] / 10, counts
 
 
+def test_the_bound_at_equal_weights_is_stated_without_the_l1_term():
+    X, _ = correlated_table(n=20, d=30)
+    problem = direction_problem(linked_points(X), 1.0, dc.Penalty(lam=0.1, ridge=0.3))
+    bound = working_set.bound_at_equal_weights(problem)
+    assert screening.prove_bound(problem, bound.multipliers) == bound.lower > 0.0
+
+
 def test_known_labels_and_weights_do_not_lower_the_bound_at_equal_weights():
     X, labels = correlated_table(n=20, d=30)
     weighted = centered_points(X, np.array([0.25] + [0.75 / 19] * 19))

@@ -21,6 +21,26 @@ def test_rows_of_cliques_hold_for_all_signs_with_equality_for_some():
         assert np.all(left.max(axis=0) == rows.right)
 
 
+def test_coefficients_of_larger_signs_are_no_row():
+    rows = clique_rows(np.array([[0, 1, 2]]), np.array([[1, 2, -2]], np.int8), np.ones(1))
+    assert "signs" in rows.invalid()
+    assert "right side" in rows._replace(coefficients=-np.ones(3), right=np.array([0.9])).invalid()
+    assert "in order" in clique_rows(np.array([[0, 1, 1]]), np.ones((1, 3), np.int8), np.ones(1)).invalid()
+
+
+def test_the_bound_is_lower_by_all_errors_of_its_matrix_and_nothing_is_proved_by_an_indefinite_one():
+    X, weights, a, mu, parts = instance("near zero")
+    problem = LabelProblem(X, 0.5, a, np.zeros(3), weights, np.arange(8), np.ones(8), np.ones(3, dtype=bool))
+    rows, mu = clique_rows(*parts[0]), mu + 1.0
+    for error in (0.0, 1e-3):
+        problem.error = error
+        M, total_error, total = problem.dual_matrix(mu, rows, None)
+        lost = (total_error + factorization_error(M)) * (8 + 1.0 / problem.least)
+        assert lost > 1e-14
+        assert Fraction(problem.lower_bound(mu, rows)) <= 1 - Fraction(total) - Fraction(lost)
+    assert problem.lower_bound(mu - 10.0, rows) == -np.inf
+
+
 def exact_matrix(problem, table, weights, a, mu, parts):
     """Return [[Diag(mu) + T - (1 - nu) ww', B], [B', A]] of points without constraints, and the sum of the bound."""
     m, X, p = len(mu), fractions(table), fractions(weights)

@@ -315,7 +315,7 @@ def parse(given: Mapping[str, Any]) -> Certificate:
         raise DataError("the proofs are not numbered from 0")
     made["proofs"] = tuple(parse_proof(fields.part(f"{k}."), d) for k in range(len(parts)))
     if fields.unread:
-        raise DataError(f"{min(fields.unread)} is no part of a certificate on {relaxation!r}")
+        raise DataError(f"{min(fields.unread)} does not belong to a certificate on {relaxation!r}")
     return Certificate(**made)
 
 

@@ -76,7 +76,7 @@ def check_certificate(X: npt.ArrayLike, certificate: Any) -> Certificate:
         given = Certificate.load(given)
     try:
         checked = parse(arrays_of(given))
-        if type(given.penalty) is not Penalty:  # the problem is what the caller states, in code of their own
+        if type(given.penalty) is not Penalty:  # the class of the caller states the problem
             checked = replace(checked, penalty=given.penalty)
         lower, upper = proved_bounds(X, checked)
         tolerance = TOLERANCE + ROW_TOLERANCE * checked.shape[0]

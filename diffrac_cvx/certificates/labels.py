@@ -39,7 +39,7 @@ class Rows(NamedTuple):
     multipliers: Array  # (k,), >= 0
 
     def invalid(self) -> str:
-        """Return why a row is no valid inequality; empty if all are."""
+        """Return the reason why a row is not a valid inequality; empty if all rows are valid."""
         if np.any(self.kinds != CLIQUE):
             return "a row is of an unknown kind"
         lengths = np.diff(self.ends, prepend=0)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse
 from instances import proof_instance
 from posed import centered_points, direction_problem, linked_points
 from rationals import exact_S, is_semidefinite
@@ -11,7 +12,7 @@ from rationals import exact_S, is_semidefinite
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening, working_set
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.proof import eliminate
+from diffrac_cvx.certificates.proof import Multipliers, eliminate
 from diffrac_cvx.certificates.working_set import check_kkt
 
 
@@ -82,6 +83,24 @@ def test_the_bound_at_equal_weights_is_stated_without_the_l1_term():
     problem = direction_problem(linked_points(X), 1.0, dc.Penalty(lam=0.1, ridge=0.3))
     bound = working_set.bound_at_equal_weights(problem)
     assert screening.prove_bound(problem, bound.multipliers) == bound.lower > 0.0
+
+
+def test_a_multiplier_in_a_block_is_projected_onto_its_box():
+    """With C = M/t - A in the block S is diagonal, at a t that no C in the box proves."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((400, 2)), [2, 1], axis=1) + 0.3 * rng.standard_normal((400, 3))
+    problem = direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=0.02, ridge=0.5))
+    A, c2 = problem.summed_A, problem.c**2
+    u = np.ones(400)
+    M = problem.X.weighted_gram(u)
+    t = 1.05 * float(np.max(np.diag(M) / (np.diag(A) + c2)))
+    C = np.zeros((3, 3))
+    C[0, 1] = C[1, 0] = M[0, 1] / t - A[0, 1]
+    blocks = np.array([0, 0, 1])
+    given = Multipliers(u, t, scipy.sparse.csr_array(C), np.zeros(0, dtype=np.intp), blocks)
+    inside = np.clip(C, -problem.pair_penalty.half_width, problem.pair_penalty.half_width)
+    assert abs(C[0, 1]) > 1.1 * inside.max()
+    assert screening.prove_bound(problem, given) == -np.inf
 
 
 def test_known_labels_and_weights_do_not_lower_the_bound_at_equal_weights():

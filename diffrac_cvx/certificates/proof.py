@@ -51,9 +51,9 @@ MAX_DENSE_SIZE = 300  # rows up to which a component is factorised as a whole, a
 class Multipliers(NamedTuple):
     """What proves the lower bound 1 - t mean(1/u) on (15), in the coordinates of its problem.
 
-    C is given on E, and in blocks of N; elsewhere it is the clipped G + ZZ'.  Without C, the diagonal part of the l1 term
-    is added to the ridge, and the rest is omitted.  Instead of u a factor G may be given, with u = 1/sqrt(q) at V = GG',
-    for rows that are read in one pass.
+    C is given on E, and in blocks of N; elsewhere it is the clipped G + ZZ'.  Without C, the diagonal part of the l1
+    term is added to the ridge, and the rest is omitted.  Instead of u a factor G may be given, with u = 1/sqrt(q) at
+    V = GG', for rows that are read in one pass.
     """
 
     u: Array  # (n,), weights of the rows, 0 for zero rows; (0,) if G is given

@@ -123,7 +123,7 @@ from .relaxations import (
 from .solvers import fista as fista
 from .solvers import low_rank as low_rank
 from .solvers import solve as solve
-from .solvers.exact.search import OptimalLabels as OptimalLabels
-from .solvers.exact.search import optimal_labels as optimal_labels
+from .solvers.exact.portfolio import OptimalLabels as OptimalLabels
+from .solvers.exact.portfolio import optimal_labels as optimal_labels
 
 __version__: str

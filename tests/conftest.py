@@ -9,7 +9,7 @@ from forms import FORMS, LEFT_TO_SLOW_TESTS, Form
 from instances import coarsen
 
 from diffrac_cvx.points import reading
-from diffrac_cvx.solvers.exact import search
+from diffrac_cvx.solvers.exact import portfolio
 from diffrac_cvx.solvers.factored import sampling
 
 REFERENCE_COPIES = Path(__file__).parents[2] / "shared" / "data"
@@ -46,8 +46,8 @@ def coarse(monkeypatch):
 @pytest.fixture
 def cuts_first(monkeypatch):
     """No work for branch and bound before the cutting planes."""
-    monkeypatch.setattr(search, "TREE_WORK", 0.0)
-    monkeypatch.setattr(search, "MORE_WORK", 0.0)
+    monkeypatch.setattr(portfolio, "TREE_WORK", 0.0)
+    monkeypatch.setattr(portfolio, "MORE_WORK", 0.0)
 
 
 @pytest.fixture

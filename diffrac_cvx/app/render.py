@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from diffrac_cvx.app.answer import STATUS_WORDS, Answer
-from diffrac_cvx.comparison.table import ReportTable, format_cell
+from diffrac_cvx.comparison.rendered_table import ReportTable, format_cell
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.metrics import ContingencyMatrix
 from diffrac_cvx.points.checks import Array

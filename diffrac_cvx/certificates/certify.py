@@ -12,7 +12,7 @@ from diffrac_cvx.certificates.certificate import Certificate
 from diffrac_cvx.certificates.checker import bound_of
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
-from diffrac_cvx.certificates.label_space import bracket_alpha, bracket_nu, projection_of
+from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, projection_of
 from diffrac_cvx.certificates.proof import TRIVIAL, Bound, best_of
 from diffrac_cvx.certificates.screening import screen_components
 from diffrac_cvx.certificates.values import (

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.certificate import Certificate, Fields, Proof, parse
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.label_space import (
+from diffrac_cvx.certificates.label_bounds import (
     LabelMultipliers,
     Projection,
     balanced_value,

@@ -10,6 +10,15 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, labels_by_zeros, scatter
+from diffrac_cvx.certificates.bound_search import (
+    NEGLIGIBLE_ENTRY,
+    best_bound,
+    best_combination,
+    candidate_multipliers,
+    first_certified,
+    least_multipliers,
+    row_weights,
+)
 from diffrac_cvx.certificates.proof import (
     MEAN_ROUNDINGS,
     NO_PAIRS,
@@ -24,16 +33,7 @@ from diffrac_cvx.certificates.proof import (
     sums_of_rows,
 )
 from diffrac_cvx.certificates.screening import Verdict, normalized_value, prove_normalized, screen_pairs
-from diffrac_cvx.certificates.search import (
-    NEGLIGIBLE_ENTRY,
-    best_bound,
-    best_combination,
-    candidate_multipliers,
-    first_certified,
-    least_multipliers,
-    row_weights,
-)
-from diffrac_cvx.certificates.working_set import bound_from_working_set
+from diffrac_cvx.certificates.working_set_bounds import bound_from_working_set
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, diagonal, is_sparse

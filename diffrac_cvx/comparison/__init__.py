@@ -3,8 +3,8 @@
 from diffrac_cvx.comparison.comparing import Comparison, compare
 from diffrac_cvx.comparison.disagreements import find_disagreements, worst_disagreement
 from diffrac_cvx.comparison.methods import MethodResult, list_methods, relaxation_method, run_method, solver_method
+from diffrac_cvx.comparison.rendered_table import ReportTable, format_cell
 from diffrac_cvx.comparison.structure import StructureTest, structure_test
-from diffrac_cvx.comparison.table import ReportTable, format_cell
 from diffrac_cvx.comparison.validation import Validation, validate
 from diffrac_cvx.registry import ComparisonTask, Method
 

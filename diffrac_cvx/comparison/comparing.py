@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx import metrics
-from diffrac_cvx.certificates.label_space import bracket_alpha, projection_of
+from diffrac_cvx.certificates.label_bounds import bracket_alpha, projection_of
 from diffrac_cvx.comparison.disagreements import (
     describe_best_labels,
     find_disagreements,
     lower_bound_of,
 )
 from diffrac_cvx.comparison.methods import MethodResult, list_methods, run_method
-from diffrac_cvx.comparison.table import ReportTable, TableReport, table_of_entries
+from diffrac_cvx.comparison.rendered_table import ReportTable, TableReport, table_of_entries
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array, as_data, as_seed, centered_data, did_you_mean, in_unit_interval, positive

@@ -15,7 +15,7 @@ import scipy.optimize
 from diffrac_cvx.certificates import certify_v, certify_y, check_certificate
 from diffrac_cvx.comparison.disagreements import contradictions_between, contradictions_within
 from diffrac_cvx.comparison.methods import MethodResult, summarize_error
-from diffrac_cvx.comparison.table import ReportTable, TableReport, table_of_entries
+from diffrac_cvx.comparison.rendered_table import ReportTable, TableReport, table_of_entries
 from diffrac_cvx.datasets.planted import make_planted
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import Array, as_seed, positive, positive_int

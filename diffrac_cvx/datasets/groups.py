@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from diffrac_cvx.datasets.columns import category_columns, format_list
-from diffrac_cvx.datasets.reading import ReadOptions, read_file
+from diffrac_cvx.datasets.file_columns import ReadOptions, read_file
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import did_you_mean

@@ -15,7 +15,7 @@ from diffrac_cvx.datasets.columns import (
     format_row,
     read_numbers,
 )
-from diffrac_cvx.datasets.reading import ReadOptions, read_file, transpose_table
+from diffrac_cvx.datasets.file_columns import ReadOptions, read_file, transpose_table
 from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table, clean_missing, require_columns
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import one_of

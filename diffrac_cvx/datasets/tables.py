@@ -20,7 +20,7 @@ from diffrac_cvx.datasets.columns import (
     read_numbers,
     text_error,
 )
-from diffrac_cvx.datasets.reading import ReadOptions, read_file, transpose_table
+from diffrac_cvx.datasets.file_columns import ReadOptions, read_file, transpose_table
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int, rounding_floor
 

@@ -38,7 +38,7 @@ from diffrac_cvx.rounding.directions import best_direction, label_candidates, or
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, threshold_between
 from diffrac_cvx.solvers.driver import with_all_points
-from diffrac_cvx.solvers.exact.search import optimal_labels
+from diffrac_cvx.solvers.exact.portfolio import optimal_labels
 
 MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.datasets.reading import unpacked_limit
+from diffrac_cvx.datasets.file_columns import unpacked_limit
 from diffrac_cvx.datasets.schema import Schema
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError, ParameterError

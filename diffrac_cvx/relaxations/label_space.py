@@ -10,7 +10,7 @@ import scipy
 
 from diffrac_cvx.certificates.checker import state, to_proof
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.label_space import (
+from diffrac_cvx.certificates.label_bounds import (
     NEAR_BALANCE,
     Projection,
     bracket_alpha,

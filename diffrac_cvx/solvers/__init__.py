@@ -4,8 +4,8 @@ from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart, solve_by_iterates
 from diffrac_cvx.solvers.factored.solver import low_rank
+from diffrac_cvx.solvers.fista_dual import fista
 from diffrac_cvx.solvers.reference import solve
-from diffrac_cvx.solvers.smoothed_dual import fista
 
 __all__ = [
     "DirectionProblem",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.comparison.table import ReportTable
+from diffrac_cvx.comparison.rendered_table import ReportTable
 from diffrac_cvx.problem.formatting import format_ends, format_upper
 from experiments.benchmark.cells import TIMES
 from experiments.harness.command import Outcome

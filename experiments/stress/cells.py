@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.label_space import with_imbalance
+from diffrac_cvx.certificates.label_bounds import with_imbalance
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.penalties.base import PairPenalty

@@ -17,7 +17,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import momentum
 from diffrac_cvx.problem.penalties.base import PairPenalty
-from diffrac_cvx.solvers.smoothed_dual import SmoothedDual, prox_inverse, softmax_root
+from diffrac_cvx.solvers.fista_dual import SmoothedDual, prox_inverse, softmax_root
 from diffrac_cvx.typing import Array
 
 CHECK_EVERY = 25  # iterations between two checks of the gap

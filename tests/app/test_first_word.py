@@ -20,7 +20,7 @@ def test_importing_the_package_and_solving_import_nothing_that_is_large_and_ever
     first, place, solved, then = run_python(code).splitlines()
     large = {"cvxpy", "scs", "clarabel", "matplotlib", "pandas", "sklearn", "scipy", "numpy", "requests"}
     assert large.isdisjoint(first.split())
-    assert place == "diffrac_cvx.solvers.smoothed_dual"
+    assert place == "diffrac_cvx.solvers.fista_dual"
     assert {"marimo", *large}.difference({"numpy", "scipy"}).isdisjoint(solved.split())
     assert {"cvxpy", "scs", "clarabel", "matplotlib"}.isdisjoint(then.split())
 

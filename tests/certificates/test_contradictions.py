@@ -7,7 +7,7 @@ import pytest
 from posed import drop_beside_the_largest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_space, search
+from diffrac_cvx.certificates import bound_search, label_bounds
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
@@ -48,8 +48,8 @@ def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
 
 def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
     X = np.random.default_rng(0).standard_normal((12, 3))
-    true = label_space.lower_bound_of_mean
-    monkeypatch.setattr(label_space, "lower_bound_of_mean", lambda x: true(x) + 0.9)
+    true = label_bounds.lower_bound_of_mean
+    monkeypatch.setattr(label_bounds, "lower_bound_of_mean", lambda x: true(x) + 0.9)
     result = dc.solve(dc.penalized_nu(X), "CLARABEL")
     assert result.status is Status.INVALID_BOUND
     assert result.lower == 0.0
@@ -60,7 +60,7 @@ def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
 def test_a_bound_above_the_value_of_its_own_point_is_not_cut_down_to_it(monkeypatch):
     X = np.random.default_rng(0).standard_normal((30, 3))
     result = dc.low_rank(X, tol=1e-4)
-    monkeypatch.setattr(search, "bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean)
+    monkeypatch.setattr(bound_search, "bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean)
     with pytest.raises(dc.InvalidBoundError):
         dc.certify_v(X, result)
     assert dc.low_rank(X, tol=1e-4).status is Status.INVALID_BOUND

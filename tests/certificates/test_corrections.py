@@ -10,15 +10,15 @@ from posed import centered_points, direction_problem, linked_points
 from rationals import exact_S, is_semidefinite
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import screening, working_set
+from diffrac_cvx.certificates import screening, working_set_bounds
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import Multipliers, eliminate
-from diffrac_cvx.certificates.working_set import check_kkt
+from diffrac_cvx.certificates.working_set_bounds import check_kkt
 
 
 def least_certified(it, monkeypatch):
     """Return what is proved positive at the least of some t that certifies a bound, and the bound."""
-    seen, prove = {}, working_set.prove
+    seen, prove = {}, working_set_bounds.prove
 
     def proved(remainder, *given, **how):
         seen["remainder"] = remainder
@@ -27,7 +27,7 @@ def least_certified(it, monkeypatch):
     right, M = it.problem.problem.A + np.diag(it.problem.problem.c**2), it.problem.problem.X.weighted_gram(it.u)
     largest = float(np.linalg.eigvals(np.linalg.solve(right, M)).real.max())
     with monkeypatch.context() as patch:
-        patch.setattr(working_set, "prove", proved)
+        patch.setattr(working_set_bounds, "prove", proved)
         for t in largest * np.geomspace(0.6, 1.2, 50):
             check = check_kkt(it.problem, it.u, it.C, t)
             if check.bound is not None:
@@ -49,7 +49,7 @@ def test_a_corrected_multiplier_is_in_its_dual_set_and_makes_s_semidefinite_in_f
         assert is_semidefinite(S), seed
         assert Fraction(lower) <= 1 - Fraction(remainder.t) * Fraction(float(np.mean(1.0 / it.u)))
         with monkeypatch.context() as patch:
-            patch.setattr(working_set, "LIFT", -np.inf)
+            patch.setattr(working_set_bounds, "LIFT", -np.inf)
             nearest = least_certified(it, patch)[0].t
         assert remainder.t <= nearest
         smaller += remainder.t < nearest
@@ -72,7 +72,7 @@ def test_outside_a_working_set_known_labels_leave_about_as_few_pairs_beyond_thei
         u = 1.0 / np.broadcast_to(problem.X.row_counts, len(problem.X))
         remainder = eliminate(block_problem(problem, np.arange(50)), u, 1.0)
         nearest = len(screening.screen_pairs(remainder, others).violated().j)
-        corrected = remainder.with_correction(working_set.correction_for_sums(remainder))
+        corrected = remainder.with_correction(working_set_bounds.correction_for_sums(remainder))
         counts.append((nearest, len(screening.screen_pairs(corrected, others).violated().j)))
     assert counts[0][0] == counts[0][1]  # nothing is corrected
     assert counts[1][1] <= 1.5 * counts[0][0] + 10 < counts[1][0] / 10, counts
@@ -81,7 +81,7 @@ def test_outside_a_working_set_known_labels_leave_about_as_few_pairs_beyond_thei
 def test_the_bound_at_equal_weights_is_stated_without_the_l1_term():
     X, _ = correlated_table(n=20, d=30)
     problem = direction_problem(linked_points(X), 1.0, dc.Penalty(lam=0.1, ridge=0.3))
-    bound = working_set.bound_at_equal_weights(problem)
+    bound = working_set_bounds.bound_at_equal_weights(problem)
     assert screening.prove_bound(problem, bound.multipliers) == bound.lower > 0.0
 
 
@@ -107,7 +107,7 @@ def test_known_labels_and_weights_do_not_lower_the_bound_at_equal_weights():
     X, labels = correlated_table(n=20, d=30)
     weighted = centered_points(X, np.array([0.25] + [0.75 / 19] * 19))
     free, linked, weighted = (
-        working_set.bound_at_equal_weights(direction_problem(points, 1.0, dc.Penalty(ridge=0.3))).lower
+        working_set_bounds.bound_at_equal_weights(direction_problem(points, 1.0, dc.Penalty(ridge=0.3))).lower
         for points in (linked_points(X), linked_points(X, dc.Constraints(labels=labels[:20])), weighted)
     )
     assert 0.0 < free <= linked

@@ -23,7 +23,7 @@ from instances import centered_normal, coarsen, pairs_of, remainder_of
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import proof, search
+from diffrac_cvx.certificates import bound_search, proof
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import eliminate, eliminated_matrix, prove
 from diffrac_cvx.points import floating_point
@@ -130,7 +130,7 @@ def claim_whitened_coordinates(data_error, right_error):
     problem = direction_problem(X, 1.0, dc.Penalty(ridge=0.0))
     problem.__dict__["whitening_error"] = floating_point.WhiteningErrorBounds(data_error, right_error)
     u = np.full(20, 1.0)
-    found = search.least_certified_t(problem, u, problem.X.weighted_gram(u), None, 1.0, 1.0)
+    found = bound_search.least_certified_t(problem, u, problem.X.weighted_gram(u), None, 1.0, 1.0)
     return found * (1.0 - right_error) >= (1.0 + data_error) ** 2 * (1.0 - 1e-12)
 
 

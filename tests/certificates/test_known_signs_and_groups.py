@@ -7,10 +7,10 @@ from oracles import best_pair_penalty_fit, labelings, solve_pair_penalty
 from posed import direction_problem
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.bound_search import least_multipliers
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.certificates.proof import bound_at
-from diffrac_cvx.certificates.search import least_multipliers
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points

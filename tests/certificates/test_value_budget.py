@@ -11,9 +11,9 @@ from posed import proved_value
 from rationals import badly_centered_column, centered, fractions, is_semidefinite, opposite_columns, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import consistency, label_space, values
+from diffrac_cvx.certificates import consistency, label_bounds, values
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.label_space import (
+from diffrac_cvx.certificates.label_bounds import (
     Projection,
     balance_cost,
     bracket_alpha,
@@ -177,7 +177,7 @@ def test_what_a_projection_is_off_is_made_of_both_parts_of_the_whitening_of_its_
         (WhiteningErrorBounds(1e-3, 0.0), 2e-3 + 1e-6),
         (WhiteningErrorBounds(0.0, 1e-3), 1e-3 / (1.0 - 1e-3)),
     ):
-        monkeypatch.setattr(label_space, "whitening_error_bounds", lambda *of, exact=exact: given.append(of) or exact)
+        monkeypatch.setattr(label_bounds, "whitening_error_bounds", lambda *of, exact=exact: given.append(of) or exact)
         assert least <= projection_of(array_points(X), ridge).error <= 1.6 * least
     (table, W, Z, diagonal, outside), (_, scaled, found) = given[0], scale_to_whiten(X, ridge)
     np.testing.assert_allclose(W, found[0])
@@ -245,7 +245,7 @@ def test_the_bound_near_balance_is_that_at_balance_less_what_balancing_rows_of_t
     The bound is about half of the number given, so that the difference is exact.
     """
     F, lower = np.tile(BALANCED, (2, 1)) + np.array([alpha**0.5, 0.0]), 16.0 * alpha**0.5
-    fallen = Fraction(lower) - Fraction(label_space.bound_near_balance(lower, alpha))
+    fallen = Fraction(lower) - Fraction(label_bounds.bound_near_balance(lower, alpha))
     assert 64 * Fraction(alpha) <= fallen**2 <= 64 * Fraction(alpha) * (1 + 20 * Fraction(UNIT_ROUNDOFF))
     assert balance_cost(F, 0.0) == pytest.approx(float(fallen), rel=1e-6, abs=8.0 * sum_error(40))
 
@@ -279,9 +279,9 @@ def test_a_mean_is_not_above_the_exact_one():
     x = np.full(128, -0.99 * 2.0**-53)
     x[:8] = -1.0
     assert Fraction(float(np.mean(x))) > sum(fractions(x)) / 128  # what is lost is negative
-    assert Fraction(label_space.lower_bound_of_mean(x)) <= sum(fractions(x)) / 128
+    assert Fraction(label_bounds.lower_bound_of_mean(x)) <= sum(fractions(x)) / 128
     y = np.array([1.0, -1.0, 0.5])
-    lowered = np.mean(y) - label_space.lower_bound_of_mean(y) + UNIT_ROUNDOFF
+    lowered = np.mean(y) - label_bounds.lower_bound_of_mean(y) + UNIT_ROUNDOFF
     assert sum_error(3) * np.mean(np.abs(y)) <= lowered <= sum_error(20) * np.mean(np.abs(y))
 
 
@@ -330,7 +330,7 @@ def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
     X = centered_normal(12, 2)
     H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
     fine = bracket_alpha(H, F, 0.2)
-    monkeypatch.setattr(label_space, "UNIT_ROUNDOFF", 1e-3)
+    monkeypatch.setattr(label_bounds, "UNIT_ROUNDOFF", 1e-3)
     coarse = bracket_alpha(H, F, 0.2)
     assert 0.0 < fine.lower - coarse.lower <= 4e-3 * 0.2 * 20
     assert coarse.upper == fine.upper
@@ -341,7 +341,7 @@ def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wron
     assert dc.certify_y(noisy, Y).upper < 2.0
     for error in (0.6, 1.0, 1.5, np.inf, np.nan):
         monkeypatch.setattr(
-            label_space, "whitening_error_bounds", lambda *of, error=error: WhiteningErrorBounds(0.0, error)
+            label_bounds, "whitening_error_bounds", lambda *of, error=error: WhiteningErrorBounds(0.0, error)
         )
         assert projection_of(array_points(noisy)).error == np.inf
         assert dc.certify_y(noisy, Y) == (0.0, 1.0)

@@ -312,12 +312,12 @@ def test_the_first_sheet_is_read_with_a_note_or_the_one_named():
 def test_a_file_that_unpacks_to_more_than_the_memory_is_refused(name, monkeypatch):
     content = packed(BASE.assign(y=0), name)
     monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1e3)
-    monkeypatch.setattr("diffrac_cvx.datasets.reading.available_memory", lambda: 1e3)
+    monkeypatch.setattr("diffrac_cvx.datasets.file_columns.available_memory", lambda: 1e3)
     words = "unpacks to more than|needs about"
     with pytest.raises(dc.ResourceError, match=rf"{name} cannot be read: .*({words})"):
         read(content, name=name)
     monkeypatch.undo()
-    monkeypatch.setattr("diffrac_cvx.datasets.reading.MAX_UNPACKED", 100)
+    monkeypatch.setattr("diffrac_cvx.datasets.file_columns.MAX_UNPACKED", 100)
     if name in ("t.xlsx", "t.csv.gz"):
         with pytest.raises(dc.ResourceError, match="it unpacks to more than 100 bytes"):
             read(content, name=name)

@@ -10,8 +10,8 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.bound_search import row_weights
 from diffrac_cvx.certificates.direction_bounds import Blocks
-from diffrac_cvx.certificates.search import row_weights
 from diffrac_cvx.points.checks import as_weights
 from diffrac_cvx.points.reading import read_points
 

@@ -12,7 +12,7 @@ from forms import quick_or_slow
 from posed import direction_problem, drop_beside_the_largest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import proof, search, values
+from diffrac_cvx.certificates import bound_search, proof, values
 from diffrac_cvx.points import streamed
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import outside_norm_bound
@@ -87,7 +87,7 @@ def test_no_bound_is_on_the_wrong_side_of_an_exact_value(family, number):
 
 
 def test_a_lower_bound_that_forgets_rounding_is_found_out(monkeypatch):
-    monkeypatch.setattr(search, "least_certified_t", lambda *given: given[4] * (1.0 - 1e-12))
+    monkeypatch.setattr(bound_search, "least_certified_t", lambda *given: given[4] * (1.0 - 1e-12))
     monkeypatch.setattr(stress_cells, "BATCH", 6)
     row = measure("planted", 0)
     assert row["violations"] > 0

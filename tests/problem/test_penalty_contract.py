@@ -18,7 +18,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms, largest_singular_values
 from diffrac_cvx.problem.penalties.sign import SignConstraints
 from diffrac_cvx.rounding.directions import best_direction
-from diffrac_cvx.solvers.smoothed_dual import BoxWithDiagonal
+from diffrac_cvx.solvers.fista_dual import BoxWithDiagonal
 from experiments.stress.exact import DIGITS, exact, group_penalty
 
 D = 6

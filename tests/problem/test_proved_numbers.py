@@ -22,7 +22,7 @@ from diffrac_cvx.app.answer import Answer
 from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.page import views
 from diffrac_cvx.comparison import ComparisonTask, MethodResult, comparing, disagreements
-from diffrac_cvx.comparison.table import ReportTable, format_cell
+from diffrac_cvx.comparison.rendered_table import ReportTable, format_cell
 from diffrac_cvx.problem.formatting import (
     FormattedBound,
     format_bracket,

@@ -35,7 +35,7 @@ LAYERS = [
 ]
 PROOFS = {
     *(f"problem.penalties.{name}" for name in ("base", "group", "sign")),
-    *(f"certificates.{name}" for name in ("proof", "label_space")),
+    *(f"certificates.{name}" for name in ("proof", "label_bounds")),
     "certificates.screening", "certificates.values",
 }  # fmt: skip
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "marimo": {"app.page.notebook"},
     "matplotlib": {"plotting.canvas", "app.render"},
-    "openpyxl": {"datasets.reading"},
+    "openpyxl": {"datasets.file_columns"},
     "pandas": {"comparison.comparing", "comparison.validation"},
     "rich": {"app.cli.console"},
     "requests": {"datasets.real"},

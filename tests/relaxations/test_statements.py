@@ -19,7 +19,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.linear_algebra import column_basis
-from diffrac_cvx.solvers.smoothed_dual import prox_inverse, published_dual, softmax_root, softmax_value
+from diffrac_cvx.solvers.fista_dual import prox_inverse, published_dual, softmax_root, softmax_value
 from experiments.harness.findings import STATEMENTS
 
 TESTS = Path(__file__).parents[1]

@@ -10,7 +10,7 @@ from rationals import centered, fractions
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.label_space import projection_of
+from diffrac_cvx.certificates.label_bounds import projection_of
 from diffrac_cvx.points.constraints import Chunklets
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import sum_error

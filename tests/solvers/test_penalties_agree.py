@@ -20,7 +20,7 @@ from rationals import fractions
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
-from diffrac_cvx.certificates import working_set as working_set_certificate
+from diffrac_cvx.certificates import working_set_bounds as working_set_certificate
 from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.factored import solver, working_set
 

@@ -5,7 +5,7 @@ from posed import direction_problem
 
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.solvers.smoothed_dual import SmoothedDual, published_dual, softmax_root, softmax_value
+from diffrac_cvx.solvers.fista_dual import SmoothedDual, published_dual, softmax_root, softmax_value
 
 PENALTIES = {"none": Penalty(), "l1": Penalty(c=0.2), "both": Penalty(a=0.1, c=[0.1, 0.3, 0.2, 0.0])}
 

@@ -11,7 +11,7 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.working_set import check_kkt
+from diffrac_cvx.certificates.working_set_bounds import check_kkt
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart

@@ -10,15 +10,15 @@ import numpy as np
 
 from diffrac_cvx.app.answer import answer_of
 from diffrac_cvx.app.cli.console import Console
-from diffrac_cvx.app.cli.constraints import (
+from diffrac_cvx.app.cli.constraint_options import (
     add_column_options,
     add_row_options,
     column_parameters,
     constraint_code,
     row_constraints,
 )
+from diffrac_cvx.app.cli.input_table import CONSTANT_WARNING, load, loading_code, refuse_outputs
 from diffrac_cvx.app.cli.options import AUTO, Parser, add_output, add_parameters, add_table
-from diffrac_cvx.app.cli.table import CONSTANT_WARNING, load, loading_code, refuse_outputs
 from diffrac_cvx.app.render import contingency_table, figures_of, html_report, label_table, terminal_lines
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError

@@ -7,9 +7,9 @@ from dataclasses import replace
 from diffrac_cvx import comparison
 from diffrac_cvx.app.answer import STATUS_WORDS
 from diffrac_cvx.app.cli.console import Console
-from diffrac_cvx.app.cli.constraints import add_column_options, column_parameters
+from diffrac_cvx.app.cli.constraint_options import add_column_options, column_parameters
+from diffrac_cvx.app.cli.input_table import CONSTANT_WARNING, load, refuse_outputs
 from diffrac_cvx.app.cli.options import Parser, add_output, add_parameters, add_table
-from diffrac_cvx.app.cli.table import CONSTANT_WARNING, load, refuse_outputs
 from diffrac_cvx.comparison import ReportTable
 from diffrac_cvx.estimators import DiffracClustering
 from diffrac_cvx.machine.writing import write_csv

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from diffrac_cvx.app.cli import EXIT_INTERRUPTED, EXIT_SUCCESS, EXIT_WARNING
-from diffrac_cvx.comparison.table import ReportTable
+from diffrac_cvx.comparison.rendered_table import ReportTable
 from diffrac_cvx.machine.writing import escape_control
 from diffrac_cvx.points.checks import positive
 from diffrac_cvx.problem.formatting import format_ends

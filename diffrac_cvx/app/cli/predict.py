@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.app.cli.input_table import read_options, refuse_outputs
 from diffrac_cvx.app.cli.options import FILE_PARAMETERS, Parser, add_output, add_parameters
-from diffrac_cvx.app.cli.table import read_options, refuse_outputs
 from diffrac_cvx.app.render import join_words, label_table
 from diffrac_cvx.datasets.schema import read_table_as
 from diffrac_cvx.datasets.tables import Table, read_table

@@ -61,7 +61,7 @@ def run_command(name: str, arguments: list[str]) -> int:
 
 def suggest_commands(error: DataError, name: str, arguments: list[str]) -> list[str]:
     """Return commands, quoted for a shell, each of which was tried and reads the rejected table."""
-    from diffrac_cvx.app.cli.table import suggest_options
+    from diffrac_cvx.app.cli.input_table import suggest_options
 
     module = import_module(f"diffrac_cvx.app.cli.{name}")
     found = suggest_options(lambda given: module.load(module.parser().parse_args(given)), arguments, error)
@@ -70,7 +70,7 @@ def suggest_commands(error: DataError, name: str, arguments: list[str]) -> list[
 
 def print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
     """Print a data warning as one line, except on constant columns, which the notes on the table name."""
-    from diffrac_cvx.app.cli.table import CONSTANT_WARNING
+    from diffrac_cvx.app.cli.input_table import CONSTANT_WARNING
 
     if isinstance(message, DegenerateDataWarning) and not re.match(CONSTANT_WARNING, str(message)):
         print(f"note: {' '.join(escape_control(str(message)).split())}", file=sys.stderr)

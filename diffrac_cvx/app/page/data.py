@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets.reading import ReadOptions, read_file
+from diffrac_cvx.datasets.file_columns import ReadOptions, read_file
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import require_moderate_scale

@@ -17,7 +17,7 @@ with app.setup:
         planted_data,
         uploaded_data,
     )
-    from diffrac_cvx.datasets.reading import SUFFIXES
+    from diffrac_cvx.datasets.file_columns import SUFFIXES
     from diffrac_cvx.datasets.tables import MISSING_POLICIES
     from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
+from diffrac_cvx.certificates.bound_search import best_bound, improved_multipliers, row_weights
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import Bound, project_dual
-from diffrac_cvx.certificates.search import best_bound, improved_multipliers, row_weights
 from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError, is_late
 from diffrac_cvx.machine.work import count_work

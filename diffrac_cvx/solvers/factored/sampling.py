@@ -17,9 +17,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from diffrac_cvx.certificates.bound_search import best_combination, top_eigenvalue
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify_in_one_pass
 from diffrac_cvx.certificates.proof import project_dual
-from diffrac_cvx.certificates.search import best_combination, top_eigenvalue
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense

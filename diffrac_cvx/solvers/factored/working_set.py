@@ -12,11 +12,11 @@ import scipy.sparse
 
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, scatter, scatter_block
+from diffrac_cvx.certificates.bound_search import improved_multipliers
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import best_of
 from diffrac_cvx.certificates.screening import Verdict
-from diffrac_cvx.certificates.search import improved_multipliers
-from diffrac_cvx.certificates.working_set import (
+from diffrac_cvx.certificates.working_set_bounds import (
     best_dual,
     bound_at_equal_weights,
     check_kkt,

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, scatter_block
+from diffrac_cvx.certificates.bound_search import best_bound, best_combination, improved_multipliers, row_weights
 from diffrac_cvx.certificates.proof import (
     LANCZOS_RTOL,
     MAX_DENSE_SIZE,
@@ -25,7 +26,6 @@ from diffrac_cvx.certificates.proof import (
     prove,
 )
 from diffrac_cvx.certificates.screening import TooManyPairsError, Verdict, screen_outside
-from diffrac_cvx.certificates.search import best_bound, best_combination, improved_multipliers, row_weights
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.linear_algebra import eigh, lanczos, solve_lower, symmetric, times

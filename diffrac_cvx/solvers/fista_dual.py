@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.certificates.bound_search import top_eigenvalue
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify
-from diffrac_cvx.certificates.search import top_eigenvalue
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.memory import require_memory

@@ -12,7 +12,7 @@ import numpy as np
 
 from diffrac_cvx import datasets
 from diffrac_cvx.app.cli.options import TABLE_PARAMETERS, flags_of
-from diffrac_cvx.datasets.reading import SUFFIXES
+from diffrac_cvx.datasets.file_columns import SUFFIXES
 from diffrac_cvx.datasets.tables import Table, read_table
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.points.checks import did_you_mean, require_moderate_scale

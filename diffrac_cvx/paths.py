@@ -101,7 +101,7 @@ def low_rank_path(
         raise ParameterError(
             "a path takes no sample_weight. Call low_rank at each parameter, with start= the last result"
         )
-    # `Points`, also accepted by the solvers
+    # `Table`, also accepted by the solvers
     points: Any = read_points(X, constraints=constraints, by_columns=True, warn=True).X
     labels = None if y is None else as_labels(y, len(points))
     rows, diagnostics = list[dict[str, Any]](), list[tuple[Diagnostic, ...]]()

@@ -20,8 +20,8 @@ import scipy.sparse
 from forms import as_map, parquet
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.linear_algebra import center_columns
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.rounding.directions import leading_direction
@@ -72,7 +72,7 @@ def namespace(folder):
         "__name__": __name__, "np": np, "pd": pd, "dc": dc, "da": da, "scipy": scipy, "X": X, "Y": Y,
         "TALL": TALL, "WEIGHTS": np.arange(8) % 4.0, "result": result, "F": result.F, "folder": folder,
         "as_map": lambda table: as_map(table, folder), "with_entry": with_entry, "weights_of": weights_of,
-        "leading_direction": leading_direction, "GroupNorms": GroupNorms, "DensePoints": DensePoints,
+        "leading_direction": leading_direction, "GroupNorms": GroupNorms, "array_table": array_table,
         "centered": center_columns(X), "race": driver.race, "WarmStart": WarmStart, "Stopping": Stopping,
         "replace": replace, "table": table, "TEXT": TEXT,
         "parquet": parquet, "groups": partial(groups, folder),

@@ -3,20 +3,19 @@
 import numpy as np
 
 from diffrac_cvx.certificates import values
-from diffrac_cvx.points.dense import array_points, weighted_points
 from diffrac_cvx.points.linear_algebra import EPS
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.table import Table, array_table, centered_table
 from diffrac_cvx.problem import direction_problem as problems
 
 
 def centered_points(X, weights=None):
     """Return points that are centred already, an array or not; those of an array may have shares."""
-    return X if isinstance(X, Points) else array_points(X, weights)
+    return X if isinstance(X, Table) else array_table(X, weights)
 
 
 def linked_points(X, constraints=None):
     """Return points of an array that are centred already, with what is known of them."""
-    return weighted_points((X, np.zeros(X.shape[1])), None, constraints)
+    return centered_table((X, np.zeros(X.shape[1])), None, constraints)
 
 
 def direction_problem(X, nu, penalty, weights=None):

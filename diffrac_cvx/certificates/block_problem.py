@@ -10,10 +10,10 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.dense import array_rows
 from diffrac_cvx.points.factors import Factor, Sparse
 from diffrac_cvx.points.linear_algebra import symmetric
-from diffrac_cvx.points.points import ColumnPoints
+from diffrac_cvx.points.rows import ColumnRows
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import OffDiagonalDual
 from diffrac_cvx.problem.result import Labels
@@ -72,12 +72,12 @@ class BlockProblem:
         return 1.0 if penalty.has_unit_sides else penalty.half_widths(N[j], N[k])
 
     @cached_property
-    def X(self) -> ColumnPoints:
+    def X(self) -> ColumnRows:
         """Columns of N, (n, m)."""
         return self.problem.X.in_columns().columns(self.columns)
 
     @cached_property
-    def Y(self) -> ColumnPoints:
+    def Y(self) -> ColumnRows:
         """Columns of N of the rows whose Gram matrix is A."""
         return self.X if self.problem.Y is self.problem.X else self.problem.Y.in_columns().columns(self.columns)
 
@@ -88,15 +88,15 @@ class BlockProblem:
         return slice(len(self.penalized)) if is_first else self.penalized
 
     @cached_property
-    def rows(self) -> ColumnPoints:
+    def rows(self) -> ColumnRows:
         """Rows of X, followed by those of A if they differ: the rows that `gram_weights` weight."""
-        return self.X if self.Y is self.X else array_points(np.vstack([self.X.array(), self.Y.array()]))
+        return self.X if self.Y is self.X else array_rows(np.vstack([self.X.array(), self.Y.array()]))
 
     @cached_property
     def n_terms(self) -> int:
         """Number of terms in sums over rows, or of their roundings."""
         X, Y = self.problem.X, self.problem.Y
-        return max(X.n_gram_terms, Y.n_gram_terms) + X.max_summed
+        return max(X.n_gram_terms, Y.n_gram_terms) + self.problem.sums.max_size
 
     # E
 
@@ -174,7 +174,7 @@ class BlockProblem:
         return self.problem.pair_penalty.off_diagonal(self.free, self.penalized)
 
     @cached_property
-    def squares(self) -> ColumnPoints:
+    def squares(self) -> ColumnRows:
         """Squared entries of X."""
         return self.X.squares()
 

@@ -115,7 +115,7 @@ def least_certified_t(
     if len(M) == 0:
         return 0.0
     # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
-    t = max(t, UNIT_ROUNDOFF * problem.X.largest_weight(u), 1e-300)
+    t = max(t, UNIT_ROUNDOFF * problem.sums.largest_weight(u), 1e-300)
     split, is_whitened, best = block_problem(problem, np.arange(len(M))), problem.basis is not None, np.inf
     for whitened in (False, True):
         if (is_whitened and not whitened) or (whitened and not is_whitened and len(u) < len(problem.X)):

@@ -20,7 +20,7 @@ from diffrac_cvx.certificates.labels import Rows
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, is_sparse
-from diffrac_cvx.points.points import Indices
+from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket

@@ -34,12 +34,11 @@ from diffrac_cvx.points.checks import (
     in_unit_interval,
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_satisfied
-from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.factors import Sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.table import Table, centered_table
 from diffrac_cvx.problem.direction_problem import (
     SOLVER_COPIES,
     direction_problem,
@@ -179,7 +178,7 @@ def certify_y(
         If the computed objective is below the lower bound: one of them is wrong, and neither is returned.
     """
     penalty = resolve_penalty(penalty, None, ridge)
-    points, nu = weighted_points(centered_data(X, warn=False), None, constraints), in_unit_interval(nu, "nu")
+    points, nu = centered_table(centered_data(X, warn=False), None, constraints), in_unit_interval(nu, "nu")
     F = as_matrix(Y_or_F, "Y_or_F")
     if len(F) != len(points):
         raise DataError(f"Y_or_F has {len(F)} rows for {len(points)} points. Pass one row for each point.")
@@ -243,7 +242,7 @@ class LabelCertificate:
 
 
 def certificate_at(
-    X: Points, objective: float, directions: Array, lower: Result | float, what: str, **fields: Any
+    X: Table, objective: float, directions: Array, lower: Result | float, what: str, **fields: Any
 ) -> LabelCertificate:
     """Return the certificate of labels or clusters, with directions 0 if these are not better.
 
@@ -434,7 +433,7 @@ def find_components(
     nu, data = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True).X
     n, d = data.shape
     require_memory(
-        SOLVER_COPIES * data.unread_bytes, f"the components of {n} points and {d} features", "use fewer of either"
+        SOLVER_COPIES * data.rows.unread_bytes, f"the components of {n} points and {d} features", "use fewer of either"
     )
     data = data.in_columns()  # all rows are needed at once
     problem = direction_problem(data, nu, penalty)

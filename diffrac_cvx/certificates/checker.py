@@ -28,12 +28,11 @@ from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, PointWeights, as_clusters, as_labels
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_satisfied
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import unit_rows
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import many_rows, raw_table, read_points
+from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
 from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
 
@@ -143,7 +142,7 @@ class Statement:
         if given.relaxation == "clusters" and (given.membership is not None or not self.pair_penalty.is_even):
             raise DataError("K clusters have neither constraints nor known signs of coefficients")
 
-    def pose(self, points: Points) -> DirectionProblem:
+    def pose(self, points: Table) -> DirectionProblem:
         return direction_problem(points, self.given.nu, self.given.penalty)
 
     # The lower bound
@@ -209,13 +208,13 @@ class Statement:
             raise DataError("C exceeds c_j c_k")
         return problem.lower_bound(proof.diagonal, proof.rows, C)
 
-    def merged(self, signs: Array) -> Points:
+    def merged(self, signs: Array) -> Table:
         """Return the points with the chunklets of a branch as one."""
         membership, sign, _ = self.chunklets
         if len(signs) != int(membership.max()) + 1 or not signs.any():
             raise DataError(f"signs has {len(signs)} entries, or none that is not 0")
         chunklets = Chunklets(self.sample.with_weight(membership), self.sample.with_weight(sign), -1).merged(signs)
-        return array_points(self.points.array(), self.points.weights, chunklets)
+        return array_table(self.points.array(), self.points.weights, chunklets)
 
     # The upper bound
 
@@ -375,7 +374,7 @@ def state(
     relaxation: str,
     nu: float,
     penalty: Penalty,
-    points: Points,
+    points: Table,
     weights: PointWeights | None = None,
     constraints: Constraints | None = None,
     **fields: Any,

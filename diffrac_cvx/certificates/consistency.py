@@ -15,8 +15,8 @@ from diffrac_cvx.errors import InvalidBoundError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import inverse_or_one
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
+from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
@@ -41,7 +41,7 @@ def require_consistent(lower: float, objective: float, what: str) -> None:
 class RoundingBound:
     """Upper bound on Eq. (9) in the user's units, by rounding."""
 
-    X: Points  # (n, d), centred
+    X: Table  # (n, d), centred
     nu: float
     penalty: Penalty
 
@@ -63,7 +63,7 @@ class RoundingBound:
         Infinite if X is streamed, because its coordinates exclude nothing, or if numbers leave double precision.
         """
         F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
-        if self.X.is_streamed or (F is None and G is None):
+        if self.X.rows.is_streamed or (F is None and G is None):
             return np.inf
         try:
             y = self.round_labels(F, G)

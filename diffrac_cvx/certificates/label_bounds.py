@@ -22,7 +22,7 @@ from diffrac_cvx.points.floating_point import (
     whitening_error_bounds,
 )
 from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten, unit_rows
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.result import Bracket
 
 FEASIBILITY_TOLERANCE = 1e-12  # of a point in 1'Y1/n^2; its upper bound includes the deviation
@@ -41,7 +41,7 @@ class Projection(NamedTuple):
 
     Q: Array  # (n, r)
     error: float  # bound on QQ' - H_a, in the spectral norm
-    points: Points  # without the excluded columns
+    points: Table  # without the excluded columns
 
     @property
     def sums(self) -> tuple[Array, Array, Array]:
@@ -50,7 +50,7 @@ class Projection(NamedTuple):
         return g.signed_sums(self.Q), g.signed_sums(ones), g.sums(ones)
 
 
-def projection_of(points: Points, ridge: Array | None = None) -> Projection:
+def projection_of(points: Table, ridge: Array | None = None) -> Projection:
     """Return H_a of centred points, with a bound on its rounding errors and those of its sums over chunklets.
 
     By Cauchy-Schwarz the error of the sums of Q, in the metric S'S, is at most their rounding times the norm of Q.

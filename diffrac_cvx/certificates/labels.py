@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.points import Indices
+from diffrac_cvx.points.rows import Indices
 
 UNIT_ROUNDOFF = 2.0**-53
 CLIQUE = 0  # kind of an inequality on all pairs of an odd number of signed chunklets

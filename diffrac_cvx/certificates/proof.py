@@ -28,8 +28,8 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, row_sums
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, eigh, lanczos, solve_lower, symmetric, times
-from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.rows import Indexer, Mask
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.group import (
     GroupNorms,
@@ -215,7 +215,7 @@ def eliminate(
         given[np.ix_(used, used)] = eliminated_matrix(problem, u, t, M, C, whitened=False)[0] if whitened else P
         tC = problem.off_diagonal.project_safe(between(given, T), t)
     if whitened:
-        W, (data_error, right_error, _), top = inner.W, inner.whitening_error, problem.problem.X.largest_weight(u)
+        W, (data_error, right_error, _), top = inner.W, inner.whitening_error, problem.problem.sums.largest_weight(u)
         norm = (t * W.shape[1] * (1.0 + right_error) + float(np.sum(u @ problem.F**2)) / len(u)) ** 0.5
         S = W.T @ tC - problem.products(weights, problem.whitened_rows)
         cross = (eps * norm + data_error * (t + top) ** 0.5 * (1.0 + eps)) * h
@@ -247,7 +247,7 @@ def relative_error(problem: BlockProblem, u: Array, t: float) -> float:
     sqrt(n), hence by this times (t + max u)^(1/2) <= h_j (1 + max u / t)^(1/2) in the norm weighted by |w|.
     """
     k = problem.n_terms
-    moved = sum_error(k + 16) * (1.0 + problem.problem.X.largest_weight(u) / t) ** 0.5
+    moved = sum_error(k + 16) * (1.0 + problem.problem.sums.largest_weight(u) / t) ** 0.5
     return round_up(sum_error(k + 32) + (2.0 + moved) * moved)
 
 
@@ -266,7 +266,7 @@ def eliminated_matrix(
             P += t * C
             radius += sum_error(4) * t * float(np.linalg.norm(C))
         return (P if len(used) == len(P) else P[np.ix_(used, used)]), round_up(radius)
-    (data_error, right_error, gram_factor), top = inner.whitening_error, problem.problem.X.largest_weight(u)
+    (data_error, right_error, gram_factor), top = inner.whitening_error, problem.problem.sums.largest_weight(u)
     Mw, W = symmetric(M if inner.basis is not None else inner.Z.weighted_gram(u)), inner.W
     P, mass, moved, r = t * np.eye(len(Mw)) - Mw, float(np.trace(Mw)), top**0.5 * data_error, len(Mw)
     radius = t * (right_error + sum_error(4) * r) + sum_error(problem.n_terms + 12) * gram_factor * mass

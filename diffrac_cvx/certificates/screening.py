@@ -39,8 +39,8 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import symmetric
-from diffrac_cvx.points.points import Indexer, Mask
 from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.rows import Indexer, Mask
 from diffrac_cvx.problem.direction_problem import DirectionProblem, without_l1
 from diffrac_cvx.problem.penalties.base import PairPenalty, groups_of
 from diffrac_cvx.problem.penalties.group import block_norms
@@ -245,7 +245,7 @@ def screen_components(problem: DirectionProblem, q: Array, gap: float) -> Labels
     u, w = gap_safe_weights(q, gap)
     underflows = float(np.max(u[mask], initial=0.0)) > 1e40  # fourth powers of the entries of such a row
     # Coordinates with c = 0 may have multipliers too.
-    if problem.X.max_summed or underflows or np.any(problem.pair_penalty.reference_weights > problem.c):
+    if problem.sums.max_size or underflows or np.any(problem.pair_penalty.reference_weights > problem.c):
         return one
     split = block_problem(problem)
     remainder = eliminate(split, np.where(mask, u, 0.0), 1.0, whitened=True)

@@ -7,12 +7,12 @@ import numpy as np
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, diagonal, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, RoundedFactor, round_up, sum_error
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 
-def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
+def certified_value(X: Table, nu: float, penalty: Penalty, G: Factor) -> float:
     """Return an upper bound on the objective of (15) at V = GG', for the exactly centred data.
 
     The bound is tight unless G, (d, r), or (d + 1, r) with the offset last, has large entries that cancel.
@@ -28,7 +28,7 @@ def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     convex_term = square_sum / n + squared_norm(scale_rows(features, pair_penalty.a))
     if nu < 1.0:
         convex_term += nu / (1.0 - nu) * float(offset @ offset)
-    n_roundings = X.accumulation_length + 16
+    n_roundings = X.rows.accumulation_length + 16
     error = (
         sum_error(n_roundings) * 2.0 * sqrt_sum / n
         + sum_error(n_roundings + d + G.shape[1]) * convex_term
@@ -40,7 +40,7 @@ def certified_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     return float(1.0 - 2.0 * sqrt_sum / n + convex_term + round_up(error))
 
 
-def certified_labels_value(X: Points, y: Array, v: Array, nu: float, weights: PairPenalty) -> float:
+def certified_labels_value(X: Table, y: Array, v: Array, nu: float, weights: PairPenalty) -> float:
     """Return an upper bound on Eq. (9) at labels y in {-1, +1} and a direction v, for the exactly centred data.
 
     X is centred in double precision; the normalised weights have errors of a few units in the last place.
@@ -62,7 +62,7 @@ def or_zero_direction(value: float, v: Array) -> tuple[float, Array]:
     return (value, v) if value <= 1.0 else (1.0, np.zeros_like(v))  # also for NaN
 
 
-def certified_clusters_value(X: Points, Z: Array, W: Array, nu: float, weights: PairPenalty) -> float:
+def certified_clusters_value(X: Table, Z: Array, W: Array, nu: float, weights: PairPenalty) -> float:
     """Return an upper bound on the objective of K >= 2 clusters, with indicators Z (n, K) and directions W (K, d).
 
     With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, it is

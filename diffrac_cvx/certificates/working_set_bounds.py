@@ -129,7 +129,7 @@ def bound_at_equal_weights(problem: DirectionProblem) -> Bound:
     A row of R that sums m points has u = 1/m, so that M <= A.
     """
     problem = without_l1(problem) if problem.has_l1 else problem
-    counts = np.broadcast_to(problem.X.row_counts, len(problem.X))
+    counts = np.broadcast_to(problem.sums.counts, len(problem.X))
     weights = np.where(problem.zero_rows, 0.0, 1.0 / counts), problem.mean_inverse(1.0 / counts)
     return best_bound(problem, [weights], lambda _: [None])
 

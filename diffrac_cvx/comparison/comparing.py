@@ -21,7 +21,7 @@ from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array, as_data, as_seed, centered_data, did_you_mean, in_unit_interval, positive
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.dense import weighted_points
+from diffrac_cvx.points.table import centered_table
 from diffrac_cvx.problem.formatting import formatted_lower, formatted_upper, width_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
@@ -220,7 +220,7 @@ def with_best_alpha(task: ComparisonTask) -> ComparisonTask:
     found = low_rank(task.X, task.nu, **task.limits)
     alpha = metrics.factor_imbalance(found.F)
     # The solution is feasible for (7) there, up to rounding; the upper bound is computed after repairing that.
-    projection = projection_of(weighted_points(centered_data(task.X, warn=False)))
+    projection = projection_of(centered_table(centered_data(task.X, warn=False)))
     attained = bracket_alpha(projection, found.F, alpha).upper + task.nu * alpha
     return replace(task, alpha=alpha, alpha_slack=max(attained - found.lower, 0.0))
 

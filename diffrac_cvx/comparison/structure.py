@@ -23,10 +23,9 @@ from diffrac_cvx.points.checks import (
     positive_int,
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of, renormalize_weights
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result
@@ -250,17 +249,17 @@ class Split:
     n_clusters: int
     standardize: bool
 
-    def scaled(self, points: Points) -> tuple[Points, Array, Array]:
+    def scaled(self, points: Table) -> tuple[Table, Array, Array]:
         """Return the points centred and, if required, scaled to unit variance, with their means and scales."""
         mean = points.mean_of(points.array())
-        centered = array_points(points.array() - mean, points.weights, points.chunklets)
+        centered = array_table(points.array() - mean, points.weights, points.chunklets)
         scale = np.ones(points.shape[1])
         if self.standardize:
             deviation = np.sqrt(centered.mean_squares())
             scale = inverse_or_one(np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0))
         return centered.scaled(scale), mean, scale
 
-    def directions(self, X: Points) -> Array:
+    def directions(self, X: Table) -> Array:
         """Return directions (d, K - 1) between the clusters of scaled points; their scores have variance 1 or 0."""
         pair_penalty, result = weights_of(self.penalty, X.shape[1]), self.solve(X)
         if self.n_clusters == 2:
@@ -301,7 +300,7 @@ class StopAfterWork:
         return is_new and work_done() - self.start > SPLIT_OPERATIONS
 
 
-def held_out_scores(split: Split, points: Points, untied: Array, rng: np.random.Generator) -> Array:
+def held_out_scores(split: Split, points: Table, untied: Array, rng: np.random.Generator) -> Array:
     """Return scores (n, K - 1) of the rows by directions fitted without them, averaged over partitions into folds.
 
     The directions of all folds are rotated to agree with the first.  If one of them is 0, all scores are 0.
@@ -322,7 +321,7 @@ def held_out_scores(split: Split, points: Points, untied: Array, rng: np.random.
     return scores
 
 
-def column_with_gap(scores: Array, points: Points, untied: Array, rng: np.random.Generator) -> int | None:
+def column_with_gap(scores: Array, points: Table, untied: Array, rng: np.random.Generator) -> int | None:
     """Return the column most correlated with the scores if its own values reject one mode; None for a single column."""
     if points.shape[1] == 1:
         return None
@@ -335,7 +334,7 @@ def column_with_gap(scores: Array, points: Points, untied: Array, rng: np.random
     return column if p <= SIGNIFICANCE_LEVEL else None
 
 
-def units_of(points: Points) -> npt.NDArray[np.intp]:
+def units_of(points: Table) -> npt.NDArray[np.intp]:
     """Return the unit of each point, from 0: points that are linked, unless their labels are known, are one unit."""
     unit, chunklets = np.arange(len(points)), points.chunklets
     if chunklets.max_size:
@@ -344,10 +343,10 @@ def units_of(points: Points) -> npt.NDArray[np.intp]:
     return np.unique(unit, return_inverse=True)[1]
 
 
-def subset_of(points: Points, mask: npt.NDArray[np.bool_]) -> Points:
+def subset_of(points: Table, mask: npt.NDArray[np.bool_]) -> Table:
     """Return some of the points, with their weights and constraints."""
     weights = renormalize_weights(points.weights, mask)
-    return array_points(points.array()[mask], weights, points.chunklets.subset(mask))
+    return array_table(points.array()[mask], weights, points.chunklets.subset(mask))
 
 
 def spread_ties(table: Array, rng: np.random.Generator) -> Array:
@@ -367,7 +366,7 @@ def sample_points(
     sample_weight: npt.ArrayLike | None,
     constraints: Constraints | None,
     rng: np.random.Generator,
-) -> Points:
+) -> Table:
     """Return the points to be tested: all of positive weight, or a random sample of them."""
     table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
     n = table.shape[0] if table.ndim == 2 else 0
@@ -381,7 +380,7 @@ def sample_points(
     data = as_data(np.asarray(table_array(table) if hasattr(table, "toarray") else table), warn=False)
     every = None if weights is None or weights.normalized is None else weights.of_all()
     chunklets = chunklets_of(constraints, n).subset(np.isin(np.arange(n), rows))
-    return array_points(data, renormalize_weights(every, rows), chunklets)
+    return array_table(data, renormalize_weights(every, rows), chunklets)
 
 
 # One mode
@@ -500,7 +499,7 @@ NULL_MODELS = (permute_columns, rotate_points)
 
 
 def costs_less(
-    split: Split, points: Points, null: Callable[[Array, FeatureGroups], NullSampler], rng: np.random.Generator
+    split: Split, points: Table, null: Callable[[Array, FeatureGroups], NullSampler], rng: np.random.Generator
 ) -> bool:
     """Return whether the split in two of the points costs less than those of all null tables.
 
@@ -508,10 +507,10 @@ def costs_less(
     """
     groups = split.penalty.feature_groups(points.shape[1])
     if points.chunklets.max_size:
-        points = array_points(points.array()[np.unique(units_of(points), return_index=True)[1]])
+        points = array_table(points.array()[np.unique(units_of(points), return_index=True)[1]])
     if null is permute_columns and len(groups.names) == 1:  # a single column or group has no other to depend on
         return True
     X = split.scaled(points)[0]
     objective, draw = split.objective(X), null(X.array(), groups)
-    tables = (array_points(draw(rng), X.weights, X.chunklets) for _ in range(N_NULL_TABLES))
+    tables = (array_table(draw(rng), X.weights, X.chunklets) for _ in range(N_NULL_TABLES))
     return all(split.objective(table) > objective * (1.0 + COST_RTOL) for table in tables)

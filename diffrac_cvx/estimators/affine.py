@@ -29,12 +29,11 @@ from diffrac_cvx.points.checks import (
     warn_constant,
 )
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import many_rows, read_points, table_times
+from diffrac_cvx.points.table import Table, centered_table
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
 from diffrac_cvx.problem.result import Result, Status
@@ -63,7 +62,7 @@ def limited(fit: Fit) -> Fit:
 class ScaledTable(NamedTuple):
     """Centred and scaled points, X = (input - mean) * inverse_scale."""
 
-    X: Any  # `Points`, which public functions accept too
+    X: Any  # `Table`, which public functions accept too
     mean: Array
     inverse_scale: Array
 
@@ -109,8 +108,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 points, make_excluded(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None
             )
             inverse_scale = inverse_or_one(np.sqrt(points.mean_squares()))
-        scaled = points.scaled(inverse_scale).with_excluded(points.excluded)
-        return ScaledTable(scaled, mean, inverse_scale)
+        return ScaledTable(points.scaled(inverse_scale), mean, inverse_scale)
 
     @property
     def _penalty(self) -> Penalty:
@@ -191,15 +189,15 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
 
 def recentered(
-    X: Points,
+    X: Table,
     point_weights: Array | None,
     rows: npt.NDArray[np.intp] | slice = slice(None),
     constraints: Constraints | None = None,
-) -> tuple[Points, Array]:
+) -> tuple[Table, Array]:
     """Return some of centred points with other weights, centred again, and the mean that is subtracted."""
     table, weights = X.array()[rows], all_positive_weights(point_weights)
     centered = centered_data(table, weights, means=X.means, warn=False)
-    return weighted_points(centered, weights, constraints), mean_of(table, point_weights)
+    return centered_table(centered, weights, constraints), mean_of(table, point_weights)
 
 
 def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:
@@ -211,7 +209,7 @@ def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clus
 
 
 def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
-    """Return the certified optimality gap of labels 0, ..., K - 1 of `Points`."""
+    """Return the certified optimality gap of labels 0, ..., K - 1 of a `Table`."""
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0

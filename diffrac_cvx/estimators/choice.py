@@ -13,7 +13,7 @@ from diffrac_cvx.machine.deadlines import is_late, seconds_left
 from diffrac_cvx.metrics import adjusted_rand_score
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import mean_of, renormalize_weights, scale_by_sqrt_weights
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_1d, kmeans_centered
@@ -62,7 +62,7 @@ class AffinePartition:
     functions: AffineScores
     result: Result
 
-    def label(self, X: Array | Points) -> PartitionLabels:
+    def label(self, X: Array | Table) -> PartitionLabels:
         """Return clusters 0, 1, ... of points, (n,)."""
         return cluster_indices(self.functions.of(X))
 
@@ -113,7 +113,7 @@ def round_to_partition(X: Any, setting: GridSetting, result: Result, n_clusters:
 
 
 def follow_path(
-    X: Points,
+    X: Table,
     grid: Sequence[tuple[GridSetting, int]],
     *,
     tol: float,
@@ -154,7 +154,7 @@ def max_column_r2(X: Array, labels: PartitionLabels, point_weights: Array | None
     return min(float(np.max(inside / np.where(total > 0.0, total, 1.0))), 1.0)
 
 
-def subsample_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array]:
+def subsample_points(X: Table, rng: np.random.Generator) -> tuple[Table, Array]:
     """Return the points for comparing settings, all or a random subsample, and their mean."""
     n, d = X.shape
     max_points = max(MAX_POINTS, int(2 * POINTS_FACTOR * points_needed(d)))
@@ -178,7 +178,7 @@ def draw_half_samples(n: int, n_resamples: int, rng: np.random.Generator) -> lis
 
 
 def evaluate_half(
-    X: Points,
+    X: Table,
     half: tuple[RowIndices, RowIndices],
     partitions: Sequence[AffinePartition],
     *,
@@ -234,7 +234,7 @@ SELECTION_CRITERIA = {  # each an entry of the table; the largest value is best
 
 
 def tabulate(
-    X: Points, partitions: Sequence[AffinePartition], halves: Sequence[Sequence[HeldOutResult]], criterion: str
+    X: Table, partitions: Sequence[AffinePartition], halves: Sequence[Sequence[HeldOutResult]], criterion: str
 ) -> dict[str, Any]:
     """Return the table of all settings, one entry of each array per setting, with the scores of a criterion.
 
@@ -340,7 +340,7 @@ def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.N
 
 
 def compare_settings(
-    X: Points,
+    X: Table,
     settings: Sequence[GridSetting],
     counts: Sequence[int],
     *,

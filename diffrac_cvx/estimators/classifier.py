@@ -22,8 +22,8 @@ from diffrac_cvx.points.checks import (
     rows_with_weight,
 )
 from diffrac_cvx.points.constraints import Constraints, split_unlabelled
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights, weights_of
 from diffrac_cvx.problem.result import Result
@@ -202,8 +202,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             )
         return ridges, fractions
 
-    def _find(self, X: Points, classes: ClusterIndices) -> tuple[AffineScores, Any, Result]:
-        """Return the functions of partially known classes, one for two, the weighted `Points`, and their solution."""
+    def _find(self, X: Table, classes: ClusterIndices) -> tuple[AffineScores, Any, Result]:
+        """Return the functions of partially known classes, one for two, the weighted `Table`, and their solution."""
         point_weights = reweight_known(X.weights, classes != UNLABELED, self.labeled_weight_)
         constraints = Constraints(groups=classes)
         if len(self.classes_) == 2:
@@ -218,7 +218,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             found = classify_jointly(points, result, classes, weights=weights)
         return AffineScores(found.coef, found.intercept - found.coef @ mean), points, result
 
-    def _choose(self, X: Points, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:
+    def _choose(self, X: Table, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:
         """Return the index of the setting with the lowest cross-validation error; ties go to the first.
 
         Errors are squared for two classes, and counted for more.

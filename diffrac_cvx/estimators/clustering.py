@@ -23,10 +23,9 @@ from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import many_rows, table_array
+from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
@@ -292,7 +291,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
             direction = direction_problem(data.X, float(self.nu), self._penalty)
             X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
-            self.result_ = with_all_points(result, direction, array_points(X_all), weights, constraints)
+            self.result_ = with_all_points(result, direction, array_table(X_all), weights, constraints)
         return self
 
     def _choose_count(self, given: Array, weights: PointWeights | None) -> int:
@@ -358,7 +357,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         remedy = "Do not use these clusters; try other features or penalty weights."
         return Diagnostic("no structure", message, remedy)
 
-    def _find_functions(self, X: Points, result: Result, K: int) -> tuple[Array, Any]:
+    def _find_functions(self, X: Table, result: Result, K: int) -> tuple[Array, Any]:
         """Return directions and offsets of the affine functions of K clusters of scaled points."""
         pair_penalty = weights_of(self._penalty, X.shape[1])
         if K == 1:
@@ -376,7 +375,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return v, intercept
 
 
-def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) -> tuple[Array, float, float]:
+def alternate(X: Table, labels: Array, nu: float, pair_penalty: PairPenalty) -> tuple[Array, float, float]:
     r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
 
     At the direction v of labels of mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and the signs of
@@ -384,7 +383,7 @@ def alternate(X: Points, labels: Array, nu: float, pair_penalty: PairPenalty) ->
     that would all be equal are not taken: then the threshold is that of 2-means.  Tables whose rows are read again for
     each sum get few steps.
     """
-    for _ in range(MAX_STREAMED_ALTERNATIONS if X.is_streamed else MAX_ALTERNATIONS):
+    for _ in range(MAX_STREAMED_ALTERNATIONS if X.rows.is_streamed else MAX_ALTERNATIONS):
         labels, v = oriented_direction(X, labels, pair_penalty)
         projections, mean = X @ v, float(X.mean_of(labels))
         intercept = (1.0 - nu) * mean

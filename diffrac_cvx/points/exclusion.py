@@ -5,7 +5,8 @@ excluded here, once, and all later results and bounds refer to the table without
 excluded.
 """
 
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -13,27 +14,27 @@ import scipy.sparse
 
 from diffrac_cvx.points.checks import Array, rounding_floor
 from diffrac_cvx.points.linear_algebra import EPS, RANK_FACTOR, whitener_of_gram
-from diffrac_cvx.points.points import Excluded, Indices, Mask, Points
+from diffrac_cvx.points.rows import Indices, Mask
+from diffrac_cvx.points.table import Excluded, Table
 
-PointsKind = TypeVar("PointsKind", bound=Points)
 NO_COLUMNS, NO_COEFFICIENTS = np.zeros(0, dtype=np.intp), np.zeros((0, 0))
 
 
-def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
+def exclude(points: Table, penalized: Mask) -> Table:
     """Return centred points with zeros in the columns that are neither penalised, (d,) booleans, nor independent.
 
     A column is excluded if, scaled to norm one, its residual after projection on the others does not exceed rounding
     errors; for a column far from zero, these are the rounding errors of its entries.  A QR factorisation with pivoting
-    selects the columns in O(n f^2) for f unpenalised columns.  `Points.excluded` lists them.
+    selects the columns in O(n f^2) for f unpenalised columns.  `Table.excluded` lists them.
     """
     free = np.zeros(0, dtype=np.intp) if penalized.all() else np.flatnonzero(points.used_columns() & ~penalized)
     if len(free) == 0:
         return points
-    if points.is_streamed:  # detecting collinearity needs the rows in memory; streamed solvers reject collinear columns
+    if points.rows.is_streamed:  # collinearity is found from rows in memory; streamed solvers reject such columns
         found = np.flatnonzero(is_rounding_noise(points) & ~penalized)
         return exclude_columns(points, make_excluded(points.shape[1], found)) if len(found) else points
-    deviations = np.sqrt(points.mean_squares()[free])
-    units = 1.0 / np.maximum(deviations, np.abs(points.means[free]) / len(points) ** 0.5)
+    sizes = np.maximum(np.sqrt(points.mean_squares()), np.abs(points.means) / len(points) ** 0.5)
+    units = 1.0 / sizes[free]
     F = points.weighted_rows().in_columns().columns(free).array() * (units / len(points) ** 0.5)
     if len(F) >= len(free) and whitener_of_gram(F.T @ F) is not None:  # clearly independent
         return points
@@ -47,7 +48,7 @@ def exclude(points: PointsKind, penalized: Mask) -> PointsKind:
     return exclude_columns(points, make_excluded(points.shape[1], free[dependent], free[independent], combination))
 
 
-def is_rounding_noise(points: Points) -> Mask:
+def is_rounding_noise(points: Table) -> Mask:
     """Return the mask of columns that vary, but by no more than the rounding of their entries."""
     deviations = np.sqrt(points.mean_squares())
     return np.asarray((deviations > 0.0) & (deviations <= rounding_floor(points.means, len(points))))
@@ -64,7 +65,7 @@ def make_excluded(
     return Excluded(np.sort(columns), F + scipy.sparse.csr_array((combination.ravel(), places), shape=(d, d)))
 
 
-def exclude_columns(points: PointsKind, excluded: Excluded | None) -> PointsKind:
+def exclude_columns(points: Table, excluded: Excluded | None) -> Table:
     """Return the points with zeros in the excluded columns, in addition to those excluded before."""
     if excluded is None:
         return points
@@ -73,4 +74,4 @@ def exclude_columns(points: PointsKind, excluded: Excluded | None) -> PointsKind
     if previous is not None and previous is not excluded:
         columns = np.union1d(previous.columns, excluded.columns)
         excluded = Excluded(columns, excluded.elimination @ previous.elimination)
-    return points.scaled(factors).with_excluded(excluded)
+    return replace(points.scaled(factors), excluded=excluded)

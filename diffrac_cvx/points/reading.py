@@ -27,11 +27,12 @@ from diffrac_cvx.points.checks import (
     weights_for,
 )
 from diffrac_cvx.points.constraints import Chunklets, Constraints
-from diffrac_cvx.points.dense import DensePoints, weighted_points
+from diffrac_cvx.points.dense import DenseRows
 from diffrac_cvx.points.linear_algebra import EPS, row_blocks
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.rows import Rows
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
 from diffrac_cvx.points.streamed import StreamedRows
+from diffrac_cvx.points.table import Table, array_table, centered_table
 
 MIN_ROWS = 40_000  # of a table that is streamed
 ROWS_PER_SQUARE = 8  # rows of the first sample over D^2
@@ -41,8 +42,8 @@ GROWTH = 2.5  # factor from one sample size to the next; the largest has half of
 class Sample(NamedTuple):
     """Points of positive weight, all points, and their weights."""
 
-    X: Points  # (m, d), centred by their weighted mean, with normalised weights and chunklets
-    X_all: Points  # (n, d), including those of weight 0
+    X: Table  # (m, d), centred by their weighted mean, with normalised weights and chunklets
+    X_all: Table  # (n, d), including those of weight 0
     weights: PointWeights | None  # weights of all points
 
     @property
@@ -74,35 +75,34 @@ def read_points(
 ) -> Sample:
     """Return the points of positive weight of a table, validated and centred; weights may be checked before.
 
-    X is an (n, d) array, memory map or sparse matrix, or points without weights.  With weights or constraints the
-    points are stored as an array, to which sparse matrices with constraints are converted.  Otherwise tables are
-    streamed, without a copy, if ``are_many(n, d)``; a sparse matrix is stored by columns on request, and else streamed.
+    X is an (n, d) array, memory map or sparse matrix, or a `Table`.  With weights or constraints the points are
+    stored as an array, to which sparse matrices with constraints are converted.  Otherwise tables are streamed, without
+    a copy, if ``are_many(n, d)``; a sparse matrix is stored by columns on request, and else streamed.
     """
-    if isinstance(X, Points) and not (sample_weight is None and constraints is None):
-        raise ParameterError("X is Points, which hold their own weights and constraints. Pass an array with these two.")
+    if isinstance(X, Table) and not (sample_weight is None and constraints is None):
+        raise ParameterError("X is a Table, which holds its weights and constraints. Pass an array with these two.")
     weights = sample_weight if isinstance(sample_weight, PointWeights) else weights_for(X, sample_weight)
     if weights is not None or constraints is not None:
         if constraints is not None and hasattr(X, "toarray"):
             X = table_array(X)
         centered = centered_data(X, weights, warn=warn)
-        return Sample(weighted_points(centered, weights, constraints), DensePoints(centered[0]), weights)
+        return Sample(centered_table(centered, weights, constraints), array_table(centered[0]), weights)
     shape = getattr(X, "shape", ())
     many = are_many is not None and len(shape) == 2 and are_many(*shape)
     by_columns = by_columns and not many
-    if isinstance(X, DensePoints) and many and X.weights is None and not X.chunklets.max_size:  # stream its array
-        X, warn = X.array(), False
-    if isinstance(X, SparseColumns) and not by_columns:
-        points: Points = rows_of(X, X.used_columns().astype(np.float64))
-    elif isinstance(X, Points):
-        points = X
+    if isinstance(X, Table):
+        rows: Rows = X.rows
+        if isinstance(rows, DenseRows) and many and X.is_plain:
+            rows = streamed(rows.table, warn=False).rows
+        elif isinstance(rows, SparseColumns) and not by_columns:
+            rows = rows_of(rows, X.used_columns().astype(np.float64))
+        points = replace(X, rows=rows)
     elif by_columns and hasattr(X, "toarray"):
         points = as_sparse_columns(X, warn=warn)
     elif many or hasattr(X, "toarray"):
-        threads = allowed_threads()
-        with one_thread():
-            points = as_rows(X, threads=threads, warn=warn)
+        points = streamed(X, warn=warn)
     else:
-        points = weighted_points(centered_data(X, warn=warn))
+        points = centered_table(centered_data(X, warn=warn))
     return Sample(points, points, None)
 
 
@@ -114,8 +114,15 @@ def many_rows(n: int, d: int) -> bool:
 # Streamed tables
 
 
-def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> StreamedRows:
-    """Return a table as streamed rows, validated and centred as by `as_data`, in two passes.
+def streamed(X: npt.ArrayLike, *, warn: bool) -> Table:
+    """Return a table that is streamed by as many threads as are allowed."""
+    threads = allowed_threads()
+    with one_thread():
+        return as_rows(X, threads=threads, warn=warn)
+
+
+def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> Table:
+    """Return a table that is streamed, validated and centred as by `as_data`, in two passes.
 
     A numeric array of any type is not copied; a sparse matrix is converted to CSR, without duplicates.
     """
@@ -142,8 +149,10 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> Streame
     gram = gram - np.outer(residual_mean, residual_mean)
     # The residual mean is mostly the rounding error of the mean; it is not subtracted if it is negligible.
     residual_mean = np.where(np.abs(residual_mean) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, residual_mean)
-    warn_constant(np.sqrt(np.diag(gram)) <= rounding_floor(rows.mean + residual_mean, n), warn)
-    return replace(rows, residual_mean=residual_mean, units=np.where(smallest == largest, 0.0, 1.0), gram=gram)
+    means = rows.mean + residual_mean
+    warn_constant(np.sqrt(np.diag(gram)) <= rounding_floor(means, n), warn)
+    units = np.where(smallest == largest, 0.0, 1.0)
+    return Table(replace(rows, residual_mean=residual_mean, units=units, gram=gram), means=means)
 
 
 # Uncentred tables
@@ -157,8 +166,8 @@ def table_array(X: Any) -> Array:
 
 
 def raw_table(X: Any) -> Array:
-    """Return any table as an array of doubles, as given; `Points` are centred."""
-    if isinstance(X, Points):
+    """Return any table as an array of doubles, as given; a `Table` is centred."""
+    if isinstance(X, Table):
         return X.array()
     return table_array(X) if hasattr(X, "toarray") else as_matrix(X)
 

@@ -17,20 +17,21 @@ from diffrac_cvx.points.checks import (
     rounding_floor,
     warn_constant,
 )
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import DenseRows
 from diffrac_cvx.points.factors import Factor, FactorTable, Sparse, is_sparse, order_columns
 from diffrac_cvx.points.floating_point import RoundedFactor, residual_bounds, row_bounds, sum_error
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, inverse_or_one, row_products, unit_rows
-from diffrac_cvx.points.points import ColumnPoints, Indexer, LazyFactor, Mask, Points
+from diffrac_cvx.points.rows import ColumnRows, Indexer, LazyFactor, Mask, Rows
 from diffrac_cvx.points.streamed import StreamedRows
+from diffrac_cvx.points.table import Table
 
 
-class SparseColumns(ColumnPoints):
+class SparseColumns(ColumnRows):
     """Matrix S + 1 r', (n, d): a sparse matrix S, by columns, and a row r that is added to each of its rows."""
 
-    def __init__(self, S: Sparse, r: Array, mean: Array | None = None) -> None:
+    def __init__(self, S: Sparse, r: Array) -> None:
         self.S: Any = scipy.sparse.csc_array(S)  # SciPy's types for indexing are too narrow
-        self.r, self._means = r, -r if mean is None else mean
+        self.r = r
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -50,17 +51,17 @@ class SparseColumns(ColumnPoints):
     def array(self) -> Array:
         return np.asarray(self.S.toarray() + self.r)
 
-    def by_rows(self, U: Factor | None = None) -> Points:
+    def by_rows(self, U: Factor | None = None) -> Rows:
         return self if is_sparse(U) else rows_of(self, np.ones(self.shape[1]))
 
-    def as_dense(self) -> DensePoints:
-        return DensePoints(self.array())
+    def as_dense(self) -> DenseRows:
+        return DenseRows(self.array())
 
     def scaled(self, factors: Array) -> Self:
-        return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors, self.means * factors)
+        return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors)
 
-    def in_basis(self, basis: Array) -> Points:
-        return DensePoints(self @ basis)
+    def in_basis(self, basis: Array) -> Rows:
+        return DenseRows(self @ basis)
 
     def columns(self, indexer: Indexer) -> Self:
         return type(self)(self.S[:, indexer], self.r[indexer])
@@ -151,7 +152,8 @@ class SparseColumns(ColumnPoints):
         squares = np.maximum(self.squares() @ units**2, 0.0)
         return np.asarray(np.sqrt(squares) + 3.0 * np.linalg.norm(self.r * units))  # |s| + |r| <= |s + r| + 2 |r|
 
-    def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
+    def sum_bounds(self, factor: RoundedFactor, *counts: Array) -> tuple[float, float]:
+        assert not counts  # tables with weights are stored as arrays
         sqrt_sum = total = 0.0
         for block in self.sparse_blocks():
             if is_sparse(factor.features):
@@ -177,10 +179,8 @@ class SparseColumns(ColumnPoints):
         off = sum_error(2 * r + 16) * (3.0 * q + 4.0 * row) + 2.0 * np.sqrt(q) * products + products**2
         return np.maximum(q - off, 0.0), q + off
 
-    def residual_bound(self, target: Array, v: Array, target_roundings: float = 4.0) -> float:
-        units = self.column_scales()
-        norms = self.row_norms(units)
-        return float(np.mean(residual_bounds(self @ v, norms, target, v / units, len(self), target_roundings)))
+    def residual_bounds(self, target: Array, v: Array, units: Array, target_roundings: float = 4.0) -> Array:
+        return residual_bounds(self @ v, self.row_norms(units), target, v / units, len(self), target_roundings)
 
 
 class SparseLabelsFactor(FactorTable):
@@ -209,8 +209,8 @@ class SparseLabelsFactor(FactorTable):
         return np.asarray(found + np.outer(self.r, self.r) * float(self.inverse @ self.inverse)) / len(self)
 
 
-def as_sparse_columns(X: Any, *, warn: bool = True) -> SparseColumns:
-    """Return a sparse matrix, validated and centred as by `as_data`, without making it dense."""
+def as_sparse_columns(X: Any, *, warn: bool = True) -> Table:
+    """Return the table of a sparse matrix, validated and centred as by `as_data`, without making it dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
     n, d = table.shape
     require_two_points(n)
@@ -234,9 +234,9 @@ def as_sparse_columns(X: Any, *, warn: bool = True) -> SparseColumns:
     keep = scipy.sparse.diags_array((~constant).astype(np.float64))
     table = scipy.sparse.csc_array(table @ keep)
     table.eliminate_zeros()
-    found = SparseColumns(table, np.where(constant, 0.0, r), mean)
+    found = SparseColumns(table, np.where(constant, 0.0, r))
     warn_constant(np.sqrt(found.mean_squares()) <= rounding_floor(mean, n), warn)
-    return found
+    return Table(found, means=mean)
 
 
 def rows_of(X: SparseColumns, units: Array) -> StreamedRows:

@@ -18,18 +18,17 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import DenseRows
 from diffrac_cvx.points.factors import Factor, FactorTable, dense, order_columns
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import BLOCK_ROWS, unit_rows
-from diffrac_cvx.points.points import (
-    ColumnPoints,
-    Excluded,
+from diffrac_cvx.points.rows import (
+    ColumnRows,
     Indexer,
     Indices,
     LazyFactor,
     Mask,
-    Points,
+    Rows,
     Values,
     WeightedSums,
     add_tuples,
@@ -42,7 +41,7 @@ POLL_SECONDS = 0.2  # seconds between checks of the deadline while others read
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedRows(Points):
+class StreamedRows(Rows):
     """Matrix [(table - mean - residual_mean) * units, offset] @ basis, (n, D), stored as table and transformation.
 
     Results over all rows are computed by parts, one per thread.  A pass over a table that has changed since the first
@@ -60,7 +59,6 @@ class StreamedRows(Points):
     first: int = 0  # index of the first row in the complete table, of which this may be a part
     checksums: list[Array] = field(default_factory=list)  # of the blocks of a part, or of the passes over the table
     checksum_error: Array | float = np.inf  # rounding errors of a checksum, see `checksum`
-    excluded: Excluded | None = None
 
     is_streamed = True
 
@@ -68,11 +66,6 @@ class StreamedRows(Points):
     def shape(self) -> tuple[int, int]:
         columns = self.table.shape[1] + int(self.offset > 0.0) if self.basis is None else self.basis.shape[1]
         return int(self.table.shape[0]), columns
-
-    @property
-    def means(self) -> Array:
-        units = np.where(self.units == 0.0, 1.0, self.units)
-        return (self.mean + self.residual_mean) * units if self.basis is None and not self.offset else super().means
 
     @property
     def rows_read(self) -> int:  # type: ignore[override]
@@ -108,11 +101,11 @@ class StreamedRows(Points):
         return found
 
     def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
-        found = self.map_parts(lambda part, *own: Points.stack(part, function, *own), *aligned)
+        found = self.map_parts(lambda part, *own: Rows.stack(part, function, *own), *aligned)
         return cast(Values, np.concatenate(found))
 
     def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
-        return reduce(add_tuples, self.map_parts(lambda part, *own: Points.add(part, function, *own), *aligned))
+        return reduce(add_tuples, self.map_parts(lambda part, *own: Rows.add(part, function, *own), *aligned))
 
     def bounds(self) -> list[tuple[int, int]]:
         """Return the row ranges of the parts, about one per thread, of the same complete blocks."""
@@ -184,22 +177,17 @@ class StreamedRows(Points):
         table = stack(picked)
         return replace(self, table=table, checksums=[], threads=1).array()
 
-    def in_columns(self) -> ColumnPoints:
+    def in_columns(self) -> ColumnRows:
         table = self.array()
         if self.basis is None and not self.offset:  # the subtracted means are rounded relative to their size
             table -= table.mean(axis=0)
-        made = DensePoints(table, means=self.means)
-        made.excluded = self.excluded
-        return made
+        return DenseRows(table)
 
     def scaled(self, factors: Array) -> Self:
         if self.basis is not None:
             return replace(self, basis=self.basis * factors)
         units, offset = self.units * factors[: len(self.units)], self.offset
         return replace(self, units=units, offset=offset * float(factors[-1]) if offset > 0.0 else offset)
-
-    def with_excluded(self, excluded: Excluded | None) -> Self:
-        return replace(self, excluded=excluded)
 
     def with_offset(self) -> Self:
         return replace(self, offset=1.0)
@@ -227,7 +215,7 @@ class StreamedRows(Points):
         return float(sqrt_sum) / len(self), float(square_sum) / len(self), np.zeros(0)
 
     def weighted_gram(self, u: Array) -> Array:
-        return self.transform_gram(Points.weighted_gram(self.centered, u))
+        return self.transform_gram(Rows.weighted_gram(self.centered, u))
 
     def second_moment(self) -> Array:
         gram = self.gram
@@ -243,18 +231,18 @@ class StreamedRows(Points):
         return np.asarray(G.T @ self.second_moment() @ G)
 
     def columns(self, indexer: Indexer) -> Self:
-        return self.in_basis(np.eye(self.shape[1])[:, indexer]).with_excluded(None)
+        return self.in_basis(np.eye(self.shape[1])[:, indexer])
 
     def rmatvec(self, Y: Array) -> Array:
-        return np.asarray(self.transform.T @ Points.rmatvec(self.centered, Y))
+        return np.asarray(self.transform.T @ Rows.rmatvec(self.centered, Y))
 
     def sqrt_sum_and_gradient(self, U: Array) -> tuple[float, Array]:
         T = self.transform
-        total, gradient = Points.sqrt_sum_and_gradient(self.centered, T @ U)
+        total, gradient = Rows.sqrt_sum_and_gradient(self.centered, T @ U)
         return total, np.asarray(T.T @ gradient)
 
     def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
-        grams, *sums = cast(Any, Points.weighted_sums(self.centered, self.transform @ U, floors))
+        grams, *sums = cast(Any, Rows.weighted_sums(self.centered, self.transform @ U, floors))
         return cast(WeightedSums, (np.stack([self.transform_gram(gram) for gram in grams]), *sums))
 
     def mean_squares(self) -> Array:
@@ -266,7 +254,7 @@ class StreamedRows(Points):
     def whitening_error_bounds(
         self,
         W: Array,
-        whitened: Points,  # noqa: ARG002  # only sums over the rows are whitened
+        whitened: Rows,  # noqa: ARG002  # only sums over the rows are whitened
         diagonal: Array,
         outside: float = 0.0,
     ) -> WhiteningErrorBounds:

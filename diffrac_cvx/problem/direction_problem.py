@@ -13,8 +13,8 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix, format_indices, warn_degenerate
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.exclusion import PointsKind, exclude, exclude_columns, is_rounding_noise
+from diffrac_cvx.points.dense import array_rows
+from diffrac_cvx.points.exclusion import exclude, exclude_columns, is_rounding_noise
 from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
@@ -33,7 +33,8 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.points.points import Excluded, LazyFactor, Mask, Points
+from diffrac_cvx.points.rows import LazyFactor, Mask, Rows
+from diffrac_cvx.points.table import NO_SUMS, Excluded, RowSums, Table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
@@ -76,7 +77,7 @@ class Coordinates:
         """Return the factor of labels for centred points in the user's units, possibly new points."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
         rows = points * self.factors if self.basis is None else points @ self.basis
-        return array_points(rows).labels_factor(U)
+        return array_rows(rows).labels_factor(U)
 
     def scale_factor(self, G: Factor) -> Factor:
         """Return the factor of the user's V = GG' for columns of norm one; the offset's row may be missing."""
@@ -136,13 +137,14 @@ class DirectionProblem:
     lazily.
 
     X is in these coordinates, (n, D), with the offset's column if nu < 1, and Y has the rows whose Gram matrix is A.
-    `Points.problem_rows` and `Points.weighted_rows` build both: sums over their rows need no weights or constraints.
+    `Table.problem_rows` and `Table.weighted_rows` build both: sums over their rows need no weights or constraints.
     """
 
-    X: Points  # R: the rows whose norms are averaged
-    Y: Points  # (k, D), A = its Gram matrix / k + Diag(a)^2; X itself without weights and constraints
+    X: Rows  # R: the rows whose norms are averaged
+    Y: Rows  # (k, D), A = its Gram matrix / k + Diag(a)^2; X itself without weights and constraints
     pair_penalty: PairPenalty  # in these coordinates; A_jj + c_j^2 is in [1/2, 2], except for zero columns
     coordinates: Coordinates
+    sums: RowSums = NO_SUMS  # of the points in the rows of X
     root: Array | None = None  # any root of A, (k, D), if known
     whitened: WhiteningErrorBounds | None = None  # error bounds of the coordinates, if whitened
 
@@ -205,10 +207,10 @@ class DirectionProblem:
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Mask of the zero rows, shape (n,): they count in the means and nowhere else."""
-        return np.zeros(len(self.X), dtype=bool) if self.X.max_summed else self.X.zero_rows()
+        return np.zeros(len(self.X), dtype=bool) if self.sums.max_size else self.X.zero_rows()
 
     @cached_property
-    def Z(self) -> Points:
+    def Z(self) -> Rows:
         """Whitened data X W, (n, r)."""
         return self.X.in_basis(self.W) if self.basis is None else self.X
 
@@ -217,7 +219,7 @@ class DirectionProblem:
         """Whether the penalty couples coordinates, so that they cannot be whitened."""
         return not self.pair_penalty.is_zero
 
-    def map_rows(self, change: Callable[[Points], Points]) -> tuple[Points, Points]:
+    def map_rows(self, change: Callable[[Rows], Rows]) -> tuple[Rows, Rows]:
         """Return X and Y after a change of their form or of their columns."""
         X = change(self.X)
         return X, X if self.Y is self.X else change(self.Y)
@@ -229,6 +231,7 @@ class DirectionProblem:
             *self.map_rows(lambda rows: rows.in_columns().columns(indices).as_dense()),
             pair_penalty=self.pair_penalty.restrict(indices),
             coordinates=Coordinates(self.coordinates.scale[indices], has_offset),
+            sums=self.sums,
             root=self.R[:, indices] if "R" in self.__dict__ and not self.is_large else None,
         )
 
@@ -278,20 +281,25 @@ class DirectionProblem:
         multiple = mean_sqrt / convex_term
         return PrimalPoint(U * multiple, max(1.0 - mean_sqrt**2 / convex_term, 0.0), q * multiple**2)
 
+    def labels_factor(self, U: Factor) -> LazyFactor:
+        """Return the factor F of the points' labels, Y = FF', that is optimal for V = UU'."""
+        return self.sums.expand(self.X.labels_factor(U))
+
     def labels_factor_of_all(
         self, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None = None
     ) -> Array:
         """Return the factor of labels for all centred points in the user's units, with those of the problem."""
         F = np.asarray(self.coordinates.labels_factor(U, X_all))
-        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.X.labels_factor(U)), mask)
+        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
 
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.
 
         The q of points are compared, because the q of a row of small weight is small.
         """
-        smallest = floor * max(float(np.mean(q / self.X.row_counts**2)), 1e-300)
-        return np.asarray(1.0 / np.sqrt(np.maximum(q, smallest * self.X.row_counts**2)))
+        squares = np.square(self.sums.counts)
+        smallest = floor * max(float(np.mean(q / squares)), 1e-300)
+        return np.asarray(1.0 / np.sqrt(np.maximum(q, smallest * squares)))
 
     def transform_multiplier(self, result: Result) -> Factor | None:
         """Return a result's multiplier C in these coordinates; None if it has none that fits this problem."""
@@ -301,47 +309,49 @@ class DirectionProblem:
         return scale_rows(scale_rows(result.C, self.coordinates.scale).T, self.coordinates.scale)
 
 
-def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
+def direction_problem(X: Table, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) for centred X; if nu < 1, with the augmentation [X, 1] and a = sqrt(nu / (1 - nu)) (Eq. 14).
 
     Unpenalised columns that are collinear or constant up to rounding are excluded, see `exclude`.
     """
     X = without_collinear(X, penalty)
     problem = unit_problem(X, nu, penalty)
-    if X.is_streamed:
+    if X.rows.is_streamed:
         found = None if is_rounding_noise(X).any() else streamed_problem(problem)
         if found is not None:
             return found
         n, d = X.shape
         what = f"the problem of {n} points and {d} features, too nearly collinear to be solved by streaming,"
-        require_memory((SOLVER_COPIES + 1) * X.unread_bytes, what, "add a ridge, or use fewer points or features")
+        require_memory((SOLVER_COPIES + 1) * X.rows.unread_bytes, what, "add a ridge, or use fewer points or features")
         problem = unit_problem(without_collinear(X.in_columns(), penalty), nu, penalty)
     return problem if problem.has_l1 else whitened(problem, problem.a)
 
 
-def without_collinear(X: PointsKind, penalty: Penalty) -> PointsKind:
+def without_collinear(X: Table, penalty: Penalty) -> Table:
     """Return centred points without the unpenalised columns that are collinear up to rounding, see `exclude`."""
     weights = weights_of(penalty, X.shape[1])
     return exclude(X, (weights.a > 0.0) | (weights.c > 0.0))
 
 
-def without_excluded(X: PointsKind, nu: float, penalty: Penalty) -> PointsKind:
+def without_excluded(X: Table, nu: float, penalty: Penalty) -> Table:
     """Return the points without the columns that are excluded from problem (15), also if X is streamed."""
-    if X.is_streamed:  # the problem itself finds the columns to exclude
+    if X.rows.is_streamed:  # the problem itself finds the columns to exclude
         return exclude_columns(X, direction_problem(X, nu, penalty).coordinates.excluded)
     return without_collinear(X, penalty)
 
 
-def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
+def unit_problem(X: Table, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns, without computing d x d matrices, for any penalty."""
     n, d = X.shape
-    require_memory(SOLVER_COPIES * X.stored_bytes, f"the problem of {n} points and {d} features", "use fewer of either")
+    what = f"the problem of {n} points and {d} features"
+    require_memory(SOLVER_COPIES * X.rows.stored_bytes, what, "use fewer of either")
     weights, excluded = weights_of(penalty, d), X.excluded
     if nu < 1.0:  # the paper has a = nu / (1 - nu)
         X, weights = X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)
     scale = power_of_two(inverse_or_one(weights.group_max(np.sqrt(X.mean_squares() + weights.a**2 + weights.c**2))))
     X, coordinates = X.scaled(scale), Coordinates(scale, nu < 1.0, excluded)
-    return DirectionProblem(X.problem_rows(), X.weighted_rows(), weights.scaled(scale), coordinates)
+    rows, sums = X.problem_rows()
+    return DirectionProblem(rows, X.weighted_rows(), weights.scaled(scale), coordinates, sums)
 
 
 def without_l1(problem: DirectionProblem) -> DirectionProblem:
@@ -362,11 +372,11 @@ def in_basis(problem: DirectionProblem, W: Array, diagonal: Array, outside: floa
     coordinates = replace(problem.coordinates, basis=problem.coordinates.factors[:, None] * W)
     X, Y = problem.map_rows(lambda rows: rows.in_basis(W))
     error = whitening_error_of_rows(problem, X, W, diagonal, outside)
-    return DirectionProblem(X, Y, PairPenalty(np.zeros(W.shape[1])), coordinates, whitened=error)
+    return DirectionProblem(X, Y, PairPenalty(np.zeros(W.shape[1])), coordinates, problem.sums, whitened=error)
 
 
 def whitening_error_of_rows(
-    problem: DirectionProblem, Z: Points, W: Array, diagonal: Array, outside: float = 0.0
+    problem: DirectionProblem, Z: Rows, W: Array, diagonal: Array, outside: float = 0.0
 ) -> WhiteningErrorBounds:
     """Return error bounds of Z = X W, and of W'(A + Diag(diagonal))W as the identity.
 
@@ -376,7 +386,7 @@ def whitening_error_of_rows(
     """
     rows, whitened = problem.Y, Z if problem.Y is problem.X else problem.Y.in_basis(W)
     found = rows.whitening_error_bounds(W, whitened, diagonal, outside)
-    k = problem.X.max_summed
+    k = problem.sums.max_size
     if not k:
         return found
     squares = float(rows.mean_squares() @ np.sum(W**2, axis=1))
@@ -424,7 +434,7 @@ def streamed_problem(problem: DirectionProblem) -> DirectionProblem | None:
     return in_basis(problem, W, problem.a**2 + problem.c**2)
 
 
-def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
+def warn_if_uninformative(problem: DirectionProblem, X: Table, penalty: Penalty) -> None:
     """Warn if an affine-invariant relaxation cannot distinguish labellings, otherwise if columns are excluded."""
     n, rank = len(X), problem.X.shape[1] - int(problem.coordinates.has_offset)
     if not np.any(penalty.a) and not penalty.has_l1 and 0 < rank and rank >= n - 1:
@@ -440,7 +450,7 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
         warn_degenerate(message)
 
 
-def offset_solution(X: Points, nu: float) -> Array | None:
+def offset_solution(X: Table, nu: float) -> Array | None:
     """Return G, V = GG', if only the offset remains, b = 1 - nu with value nu: at nu = 0, or without features.
 
     There is no closed form if constraints require that some points differ.

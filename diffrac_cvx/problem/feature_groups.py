@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import did_you_mean
-from diffrac_cvx.points.points import Mask
+from diffrac_cvx.points.rows import Mask
 from diffrac_cvx.problem.penalties.base import IndexArray
 
 GROUP_FORMS_HINT = (

@@ -15,11 +15,10 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval, weights_for
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.table import Table, centered_table
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     direction_problem,
@@ -85,7 +84,7 @@ def v_space(
     penalty = resolve_penalty(penalty, lam, ridge)
     weights = weights_for(X, sample_weight)
     centered, nu = centered_data(X, weights), in_unit_interval(nu, "nu")
-    X_all, points = centered[0], without_collinear(weighted_points(centered, weights, constraints), penalty)
+    X_all, points = centered[0], without_collinear(centered_table(centered, weights, constraints), penalty)
     require_direction_memory(points, "v_space")
     coordinates = scaled_coordinates(points, penalty)
     terms = direction_terms(coordinates, nu)
@@ -137,7 +136,7 @@ def v_space_normalized(
     import cvxpy as cp
 
     penalty = resolve_penalty(penalty, lam, ridge)
-    points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
+    points, nu = centered_table(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
     points = without_collinear(points, penalty)
     require_direction_memory(points, "v_space_normalized")
     if nu == 1.0 and not points.used_columns().any():
@@ -151,7 +150,7 @@ def v_space_normalized(
         U = dense(problem.pair_penalty.make_feasible(U)) if problem.has_l1 else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, solver_dual(problem, coordinates, terms.l1_constraints))
-        F, G = np.asarray(problem.X.labels_factor(U)), problem.coordinates.inverse_transform(U)
+        F, G = np.asarray(problem.labels_factor(U)), problem.coordinates.inverse_transform(U)
         proofs = to_proof(bounds.multipliers, problem)
         return Solution(F=F, value=bounds.upper, bracket=bounds, G=G, proofs=proofs)
 
@@ -196,7 +195,7 @@ def lifted(
     import cvxpy as cp
 
     penalty = resolve_penalty(penalty, lam, ridge)
-    points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
+    points, nu = centered_table(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
     points = without_collinear(points, penalty)
     n, d = points.shape
     require_memory(10 * 8.0 * (n + d) ** 2, f"lifted with n = {n}, d = {d}", LABEL_SPACE_ALTERNATIVE)
@@ -263,7 +262,7 @@ class Terms(NamedTuple):
     nu: cp.Parameter
 
 
-def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
+def scaled_coordinates(points: Table, penalty: Penalty) -> Coordinates:
     """Return coordinates with columns of unit norm; without an l1 penalty, whitened ones: only the span matters."""
     n, d = points.shape
     X = points.weighted_rows().array()
@@ -274,7 +273,7 @@ def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
     if pairs.is_zero:
         L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale)[0]
         L = L if L.shape[1] else np.zeros((d, 1))
-    rows = points.in_basis(L).with_offset().problem_rows().array()
+    rows = points.with_array(points.rows.in_basis(L).array()).with_offset().problem_rows()[0].array()
     square = (X @ L).T @ (X @ L) / n + L.T @ (a[:, None] ** 2 * L)
     return Coordinates(
         L, rows[:, :-1], rows[:, -1], square, None if pairs.is_zero else pairs.with_weights(pairs.c * scale)
@@ -324,7 +323,7 @@ def solver_dual(
     return DualPoint(u, C)
 
 
-def pose(points: Points, nu: cp.Parameter, penalty: Penalty) -> tuple[RoundingBound, DirectionProblem]:
+def pose(points: Table, nu: cp.Parameter, penalty: Penalty) -> tuple[RoundingBound, DirectionProblem]:
     """Return problem (15) at the current nu, and the label problem that its lower bound also bounds."""
     return RoundingBound(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty)
 
@@ -335,7 +334,7 @@ def read_directions(rounding_bound: RoundingBound, problem: DirectionProblem, V:
     G, upper = rounding_bound.or_trivial(problem.coordinates.inverse_transform(point.U))
     found = certify(problem, point, dual)
     bounds, proofs = Bracket(found.lower, upper, problem.coordinates.n_excluded), to_proof(found.multipliers, problem)
-    return Solution(np.asarray(problem.X.labels_factor(point.U)), upper, bounds, G, rounding_bound, proofs)
+    return Solution(np.asarray(problem.labels_factor(point.U)), upper, bounds, G, rounding_bound, proofs)
 
 
 def user_matrix(terms: Terms, L: Array) -> Array:
@@ -345,7 +344,7 @@ def user_matrix(terms: Terms, L: Array) -> Array:
     return np.asarray(G @ G.T)
 
 
-def read_offset_only(X: Points, nu: float) -> Solution | None:
+def read_offset_only(X: Table, nu: float) -> Solution | None:
     """Return the closed-form solution at nu = 0 or without features: offset only, Y = 11', value nu; otherwise None."""
     G = offset_solution(X, nu)
     upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
@@ -359,7 +358,7 @@ def direction_size(coordinates: Coordinates) -> Size:
     return Size(points=n, side=D + 1, nonzeros=n * (D + 1) * (D + 2) // 2, instead=V_SPACE_ALTERNATIVE)
 
 
-def require_direction_memory(X: Points, name: str) -> None:
+def require_direction_memory(X: Table, name: str) -> None:
     """Raise ResourceError if the n d^2 / 2 coefficients would not fit in memory."""
     n, d = X.shape
     require_memory(100.0 * n * d * d / 2, f"{name} with n = {n}, d = {d}", V_SPACE_ALTERNATIVE)

@@ -23,8 +23,8 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval, positive_int
 from diffrac_cvx.points.constraints import Constraints
-from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
+from diffrac_cvx.points.table import centered_table
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
@@ -62,7 +62,7 @@ def penalized_nu(
     import cvxpy as cp
 
     penalty = resolve_penalty(penalty, None, ridge)
-    points, nu = weighted_points(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
+    points, nu = centered_table(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
     n = len(points)
     size = label_size(n, "penalized_nu")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
@@ -115,7 +115,7 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     """
     import cvxpy as cp
 
-    points, alpha = weighted_points(centered_data(X)), in_unit_interval(alpha, "alpha")
+    points, alpha = centered_table(centered_data(X)), in_unit_interval(alpha, "alpha")
     n = len(points)
     size = label_size(n, "constrained_alpha")
     H = projection_of(points)
@@ -198,7 +198,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     """
     import cvxpy as cp
 
-    points, k, nu = weighted_points(centered_data(X)), positive_int(k, "k"), in_unit_interval(nu, "nu")
+    points, k, nu = centered_table(centered_data(X)), positive_int(k, "k"), in_unit_interval(nu, "nu")
     if k < 2:
         raise ParameterError(f"k = {k} must be at least 2")
     n = len(points)
@@ -254,7 +254,7 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     """
     import cvxpy as cp
 
-    H = projection_of(weighted_points(centered_data(X)))
+    H = projection_of(centered_table(centered_data(X)))
     Q, n = H.Q, len(H.Q)
     size = label_size(n, "correlation")
     M = cp.Variable((n, n), PSD=True, name="M")

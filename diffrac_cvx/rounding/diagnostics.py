@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.result import Result, Status
 
 OUTLIER_FRACTION = 0.02  # of the points: a smaller cluster may consist of outliers
@@ -29,7 +28,7 @@ class Diagnostic:
 
 
 def find_diagnostics(
-    X: Array | Points,
+    X: Array | Table,
     labels: npt.NDArray[Any],
     result: Result | None = None,
     *,
@@ -38,16 +37,16 @@ def find_diagnostics(
 ) -> tuple[Diagnostic, ...]:
     """Return the warnings about labels: a cluster that is empty or tiny or, if there is none, a weak lower bound.
 
-    X (n, d) has the weights of the points if it is `Points`.  The lower bound is that of a result of (15), compared
+    X (n, d) has the weights of the points if it is a `Table`.  The lower bound is that of a result of (15), compared
     with the objective of the labels, (n,) numbers or names.
     """
-    found = small_cluster(X if isinstance(X, Points) else array_points(X), labels, n_clusters)
+    found = small_cluster(X if isinstance(X, Table) else array_table(X), labels, n_clusters)
     if found is None and result is not None:
         found = weak_bound(result, objective)
     return () if found is None else (found,)
 
 
-def small_cluster(X: Points, labels: npt.NDArray[Any], n_clusters: int) -> Diagnostic | None:
+def small_cluster(X: Table, labels: npt.NDArray[Any], n_clusters: int) -> Diagnostic | None:
     """Return a warning if a requested cluster is empty, or a cluster has at most 2 % of the weight or one point."""
     _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     n, count, code = len(labels), len(sizes), "small cluster"

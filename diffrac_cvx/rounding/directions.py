@@ -20,8 +20,9 @@ from diffrac_cvx.points.linear_algebra import (
     triangular_root,
     with_ridge_rows,
 )
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.rows import Rows
+from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered, labels_from_known, threshold_between
@@ -40,7 +41,7 @@ FEWER_FEATURES = "use fewer features"
 ORIGIN_RTOL = 1e-20  # x'Vx over its mean below which a point is the centre up to rounding
 
 
-def best_directions(X: Points, targets: Array, weights: PairPenalty) -> Array:
+def best_directions(X: Table, targets: Array, weights: PairPenalty) -> Array:
     """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
     found: list[Array] = []
     for k, target in enumerate(targets.T):  # opposite targets, as for two clusters, are solved once
@@ -49,7 +50,7 @@ def best_directions(X: Points, targets: Array, weights: PairPenalty) -> Array:
     return np.array(found).reshape(-1, X.shape[1])
 
 
-def oriented_direction(X: Points, labels: Array, weights: PairPenalty) -> tuple[Array, Array]:
+def oriented_direction(X: Table, labels: Array, weights: PairPenalty) -> tuple[Array, Array]:
     """Return labels in {-1, +1} and their best direction; with sign constraints, of y and -y the one of lower cost."""
     centered = labels - X.mean_of(labels)
     v = best_direction(X, centered, weights)
@@ -60,7 +61,7 @@ def oriented_direction(X: Points, labels: Array, weights: PairPenalty) -> tuple[
     return (labels, v) if Xty @ v >= -(Xty @ other) else (-labels, other)
 
 
-def best_direction(points: Points, target: Array, weights: PairPenalty) -> Array:
+def best_direction(points: Table, target: Array, weights: PairPenalty) -> Array:
     """Return argmin over feasible v of |target - X v|^2/n + sum a_i^2 v_i^2 plus the penalty on pairs, at vv'.
 
     Without a penalty on pairs this is least squares on the rows.  With an l1 penalty, (sum c_i |v_i|)^2, Newton's
@@ -89,7 +90,7 @@ def best_direction(points: Points, target: Array, weights: PairPenalty) -> Array
     return direction_of_working_set(X, target, scale, pairs) * scale
 
 
-def direction_of_working_set(X: Points, target: Array, scale: Array, pairs: PairPenalty) -> Array:
+def direction_of_working_set(X: Rows, target: Array, scale: Array, pairs: PairPenalty) -> Array:
     """Return the direction of `best_direction` in scaled columns, from Gram matrices of a growing set of features."""
     Xty, d = X.rmatvec(target) * scale, len(scale)
     v, slopes, chosen = np.zeros(d), Xty, np.zeros(d, dtype=bool)
@@ -251,7 +252,7 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
 
 
-def label_candidates(X: Points, F: Array, weights: PairPenalty) -> tuple[Array, Array]:
+def label_candidates(X: Table, F: Array, weights: PairPenalty) -> tuple[Array, Array]:
     """Return the labels of a factor F, and those of exact 2-means of the projections onto the direction of the former.
 
     Both satisfy the constraints.  If labels are known, both are the signs of the products with the labelled points.
@@ -300,10 +301,10 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
         raise DataError(f"the result has {len(V.F)} points, X has {len(points)}; pass the X that was solved")
     else:  # the optimal V in (11)
         G = np.linalg.lstsq(points.array() * units, V.F - V.F.mean(axis=0))[0]
-    v = np.asarray(G @ np.linalg.eigh(points.scaled(units).gram_of_products(G))[1][:, -1])
+    v = np.asarray(G @ np.linalg.eigh(points.rows.scaled(units).gram_of_products(G))[1][:, -1])
     return np.asarray(units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
 
 
-def units_of(X: Points) -> Array:
+def units_of(X: Table) -> Array:
     """Return the factors that give centred columns mean square one."""
     return inverse_or_one(np.sqrt(X.mean_squares()))

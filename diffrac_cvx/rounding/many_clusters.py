@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import (
     column_basis,
@@ -19,7 +18,7 @@ from diffrac_cvx.points.linear_algebra import (
     scale_by_sqrt_weights,
     scale_by_weights,
 )
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
@@ -152,12 +151,12 @@ class AffineScores(NamedTuple):
     coef: Array
     intercept: Array
 
-    def of(self, X: Array | Points) -> Array:
+    def of(self, X: Array | Table) -> Array:
         """Return the values of the decision functions, (n, K) or (n,)."""
         return np.asarray(X @ self.coef.T + self.intercept)
 
 
-def cluster_jointly(X: Points, result: Result, n_clusters: int, *, weights: PairPenalty, rng: int) -> AffineScores:
+def cluster_jointly(X: Table, result: Result, n_clusters: int, *, weights: PairPenalty, rng: int) -> AffineScores:
     """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred points.
 
     k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  The points of a chunklet always
@@ -177,12 +176,12 @@ def cluster_jointly(X: Points, result: Result, n_clusters: int, *, weights: Pair
     return scores_of_centers(centers[order], W)
 
 
-def solution_embedding(X: Points, result: Result) -> Array:
+def solution_embedding(X: Table, result: Result) -> Array:
     """Return X V^(1/2) up to a rotation, or F if the result has no V."""
     return result.F if result.G is None else dense(products(X.array(), result.G[: X.shape[1]]))
 
 
-def classify_jointly(X: Points, result: Result, classes: ClusterIndices, *, weights: PairPenalty) -> AffineScores:
+def classify_jointly(X: Table, result: Result, classes: ClusterIndices, *, weights: PairPenalty) -> AffineScores:
     """Return decision functions of the classes 0, ..., K - 1; classes (n,) is -1 for unlabelled points.
 
     As `cluster_jointly`, but k-means starts from the means of the labelled points, which keep their class.
@@ -206,14 +205,14 @@ def scores_of_centers(centers: Array, W: Array) -> AffineScores:
 
 
 def alternate_fits(
-    X: Points, clusters: ClusterIndices, assign: Callable[[Array, ClusterIndices], ClusterIndices], weights: PairPenalty
+    X: Table, clusters: ClusterIndices, assign: Callable[[Array, ClusterIndices], ClusterIndices], weights: PairPenalty
 ) -> tuple[ClusterIndices, Array, Array]:
     """Alternate between directions W fitted to clusters and clusters assigned by the values X W', which are returned.
 
     The fit is penalised least squares, as in `certify_clusters`.  The fitted values are scaled to identity covariance
     within clusters, as in linear discriminant analysis; without this a cluster between two others would get no points.
     """
-    table, unconstrained = X.array(), array_points(X.array(), X.weights)
+    table, unconstrained = X.array(), array_table(X.array(), X.weights)
     for _ in range(MAX_SCORE_ROUNDS):
         Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
         W = best_directions(unconstrained, Z - X.mean_of(Z), weights)

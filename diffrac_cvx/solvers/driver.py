@@ -30,9 +30,9 @@ from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, squared_norm
 from diffrac_cvx.points.floating_point import round_up
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     PrimalPoint,
@@ -196,7 +196,7 @@ def solve_by_iterates(
     """
 
     def trivial(
-        shape: tuple[int, ...], status: Status, G: Array | None = None, upper: float = 1.0, points: Points | None = None
+        shape: tuple[int, ...], status: Status, G: Array | None = None, upper: float = 1.0, points: Table | None = None
     ) -> Result:
         """Return a result without iterations, all points in one cluster; without G at V = 0."""
         (n, d), lower = shape, 0.0 if G is None else nu
@@ -238,7 +238,7 @@ def solve_by_iterates(
             warn_if_uninformative(problem, data, penalty)
             points = iterates(problem, warm_start)
         except EarlyExitError as leave:
-            if data.is_streamed:
+            if data.rows.is_streamed:
                 return trivial(shape, leave.status)
             if exclusion_deadline is None:
                 with time_limited(None):
@@ -301,7 +301,7 @@ def solve_by_iterates(
             value=value,
             lower=bound.lower,
             upper=value,
-            factor=problem.X.labels_factor(best.U),
+            factor=problem.labels_factor(best.U),
             status=status,
             n_iter=history[-1].iteration if history else 0,
             seconds=stopping.timer.elapsed,
@@ -324,7 +324,7 @@ def solve_by_iterates(
 def with_all_points(
     found: Result,
     problem: DirectionProblem,
-    points: Points,
+    points: Table,
     weights: PointWeights | None,
     constraints: Constraints | None = None,
 ) -> Result:

@@ -22,8 +22,8 @@ from diffrac_cvx.points.linear_algebra import (
     whitener,
     whitener_of_gram,
 )
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
+from diffrac_cvx.points.rows import Rows
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import INSIDE_BOX, PairPenalty
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
@@ -159,7 +159,7 @@ class SmoothedDual:
     normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 if accelerated; then the set of C is zero on the diagonal.
     """
 
-    def __init__(self, X: Points, W: Array, pair_penalty: PairPenalty) -> None:
+    def __init__(self, X: Rows, W: Array, pair_penalty: PairPenalty) -> None:
         self.X, self.W, self.pair_penalty, self.Z = X, W, pair_penalty, X.in_basis(W)
         self.nonzero_rows = ~self.Z.zero_rows()
 

@@ -79,7 +79,7 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # In the code, where every number is also rounded up:
 #
-# - ``relative_error``: ``sum_error(k + 16) * (1.0 + problem.problem.X.largest_weight(u) / t) ** 0.5`` and
+# - ``relative_error``: ``sum_error(k + 16) * (1.0 + problem.problem.sums.largest_weight(u) / t) ** 0.5`` and
 #   ``sum_error(k + 32) + (2.0 + moved) * moved``
 # - ``eliminated_matrix``: ``sum_error(4) * t * float(np.linalg.norm(C))``
 # - ``lifted_cholesky``: ``radius + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum())``

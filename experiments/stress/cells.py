@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.label_bounds import with_imbalance
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalties.sign import SignConstraints
@@ -406,7 +406,7 @@ def costs_of_labels(instance: Instance, labelings: Iterable[Array]) -> list[Deci
         columns, point_weights = centered(X, w), point_weights_of(X, w)
     values, vectors = np.linalg.eigh(Q.astype(float))
     root = np.sqrt(len(X) * np.maximum(values, 0.0))[:, None] * vectors.T
-    points = array_points(root @ columns.astype(float))
+    points = array_table(root @ columns.astype(float))
     groups = None if groups is None else groups[with_pair_penalty]
     weights = PairPenalty(c, a=ridge) if groups is None else GroupNorms(c, groups, a=ridge)
     if nonnegative is not None:

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison.structure import NULL_MODELS, Split, sample_points
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.structure.families import WITH, WITHOUT
@@ -54,7 +54,7 @@ def p_of_cost(X: Array, null: Callable[..., Callable[[np.random.Generator], Arra
     split = Split(1.0, penalty, 2, standardize=True)
     points = split.scaled(sample_points(X, None, None, rng))[0]
     draw = null(points.array(), penalty.feature_groups(X.shape[1]))
-    return p_of(split.objective(points), lambda: split.objective(array_points(draw(rng))))
+    return p_of(split.objective(points), lambda: split.objective(array_table(draw(rng))))
 
 
 def within(X: Array, k: int) -> float:

@@ -36,7 +36,7 @@ def least_diagonal_change(B: Array, planted: int) -> float:
     Parameters
     ----------
     B : (n, D) array
-        Points, the planted coordinates first.
+        Table, the planted coordinates first.
     planted : int
         Number of planted coordinates, below D.
     """

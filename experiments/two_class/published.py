@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.dense import array_rows
 from diffrac_cvx.points.linear_algebra import momentum
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.solvers.fista_dual import SmoothedDual, prox_inverse, softmax_root
@@ -90,7 +90,7 @@ def iterates(problem: Normalized, epsilon: float) -> Iterator[Point]:
     """Yield the iterates indefinitely, from C = 0 and the optimal u for V = A^-1 / r."""
     Z, W, box, n = problem.Z, problem.W, problem.box, len(problem.X)
     # 1/L, with the contribution of C to L even if c = 0, as printed
-    step = 1.0 / SmoothedDual(array_points(problem.X), problem.W, PairPenalty(problem.c)).lipschitz(epsilon)
+    step = 1.0 / SmoothedDual(array_rows(problem.X), problem.W, PairPenalty(problem.c)).lipschitz(epsilon)
     u, C, t = 1.0 / np.sqrt(np.mean(Z**2, axis=1)), np.zeros_like(box), 1.0
     ahead = (u, C)
     while True:

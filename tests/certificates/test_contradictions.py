@@ -11,7 +11,7 @@ from diffrac_cvx.certificates import bound_search, label_bounds
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.constraints import Chunklets
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.problem.result import Status
 
@@ -71,7 +71,7 @@ def test_a_bound_above_the_value_of_its_own_point_is_not_cut_down_to_it(monkeypa
 
 def test_labels_of_linked_points_satisfy_their_constraints():
     X, sign = as_data(np.random.default_rng(0).standard_normal((12, 3))), np.where(np.arange(12) % 3, 1.0, -1.0)
-    judged = RoundingBound(DensePoints(X, None, Chunklets(np.arange(12) // 6, sign, -1)), 1.0, dc.Penalty(ridge=0.1))
+    judged = RoundingBound(array_table(X, None, Chunklets(np.arange(12) // 6, sign, -1)), 1.0, dc.Penalty(ridge=0.1))
     for F in (X, np.random.default_rng(1).standard_normal((12, 2))):
         both = judged.round_labels(F, None) * sign
         assert abs(both[:6].sum()) == abs(both[6:].sum()) == 6.0

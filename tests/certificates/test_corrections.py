@@ -69,7 +69,7 @@ def test_outside_a_working_set_known_labels_leave_about_as_few_pairs_beyond_thei
     counts, others = [], np.arange(350)
     for known in (None, dc.Constraints(labels=labels)):
         problem = direction_problem(linked_points(X, known), 1.0, dc.Penalty(ridge=0.3, lam=0.05))
-        u = 1.0 / np.broadcast_to(problem.X.row_counts, len(problem.X))
+        u = 1.0 / np.broadcast_to(problem.sums.counts, len(problem.X))
         remainder = eliminate(block_problem(problem, np.arange(50)), u, 1.0)
         nearest = len(screening.screen_pairs(remainder, others).violated().j)
         corrected = remainder.with_correction(working_set_bounds.correction_for_sums(remainder))

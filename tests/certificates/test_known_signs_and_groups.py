@@ -13,7 +13,7 @@ from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.certificates.proof import bound_at
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.penalty import weights_of
 from experiments.stress.exact import direction_value, is_allowed, labels_value
 
@@ -47,7 +47,7 @@ def test_the_best_labels_are_those_of_all_labelings(seed):
     assert result.n_excluded > 0 or result.lower <= best + JUDGED
     certificate = dc.certify_labels(X, found.labels, result.lower, nu=nu, penalty=penalty, sample_weight=w)
     assert abs(certificate.objective - found.upper) <= 1e-9
-    points = array_points(X - (X.mean(axis=0) if w is None else p @ X), p)
+    points = array_table(X - (X.mean(axis=0) if w is None else p @ X), p)
     assert RoundingBound(points, nu, penalty).upper_bound(None, result.G) >= best - JUDGED
 
 
@@ -57,7 +57,7 @@ def test_proved_values_are_not_below_those_in_sixty_digits(seed):
     X, nu, w, penalty, rng = instance.X, instance.nu, instance.w, instance.penalty, np.random.default_rng(seed)
     a, c, labels, known = as_exact(instance)
     point_weights = None if w is None else w / w.sum()
-    centered = array_points(X - (X.mean(axis=0) if w is None else point_weights @ X), point_weights)
+    centered = array_table(X - (X.mean(axis=0) if w is None else point_weights @ X), point_weights)
     size = 1.0 / np.maximum(np.sqrt(np.var(X, axis=0) + instance.ridge + c**2), 1e-3)
     G = rng.standard_normal((X.shape[1], int(rng.integers(1, 5)))) * size[:, None]
     G = np.vstack([G, rng.standard_normal((1, G.shape[1]))]) if nu < 1.0 else G
@@ -79,8 +79,8 @@ def test_a_value_of_a_forbidden_matrix_is_infinite():
     X -= X.mean(axis=0)
     G = np.array([[1.0], [-1e-12], [1.0]])
     for lam in (0.1, 0.0):
-        assert certified_value(array_points(X), 1.0, dc.Penalty(lam=lam, nonnegative=[0, 1]), G) == np.inf
-    assert certified_value(array_points(X), 1.0, dc.Penalty(lam=0.1, nonnegative=[0, 2]), G) < np.inf
+        assert certified_value(array_table(X), 1.0, dc.Penalty(lam=lam, nonnegative=[0, 1]), G) == np.inf
+    assert certified_value(array_table(X), 1.0, dc.Penalty(lam=0.1, nonnegative=[0, 2]), G) < np.inf
 
 
 @pytest.mark.parametrize("size", [3.0, 10.0, 1e3])

@@ -19,7 +19,7 @@ from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.certificates.proof import MEAN_ROUNDINGS, bound_at
 from diffrac_cvx.points import floating_point
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_rows
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     WhiteningErrorBounds,
@@ -39,7 +39,7 @@ ONE = np.eye(1)
 def white_problem(Z, data_error=0.0, right_error=0.0):
     """Problem (15) in coordinates that are said to be off by so much."""
     zeros, ones = np.zeros(Z.shape[1]), np.ones(Z.shape[1])
-    X, coordinates = DensePoints(Z), Coordinates(ones, has_offset=False, basis=np.diag(ones))
+    X, coordinates = array_rows(Z), Coordinates(ones, has_offset=False, basis=np.diag(ones))
     error = WhiteningErrorBounds(data_error, right_error)
     return DirectionProblem(X, X, PairPenalty(zeros), coordinates, whitened=error)
 

@@ -25,7 +25,6 @@ from diffrac_cvx.certificates.label_bounds import (
     with_imbalance,
 )
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     RoundedFactor,
@@ -36,8 +35,9 @@ from diffrac_cvx.points.floating_point import (
     sum_error,
 )
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
-from diffrac_cvx.points.points import add_tuples
 from diffrac_cvx.points.reading import as_rows
+from diffrac_cvx.points.rows import add_tuples
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from experiments.stress.exact import direction_value
 
@@ -123,7 +123,7 @@ def test_the_cost_of_labels_counts_the_terms_of_its_sums_and_the_weights(coarse)
     X, y = centered_normal(n, 2), np.where(np.random.default_rng(0).random(n) < 0.4, 1.0, -1.0)
 
     def cost(weights=None):
-        return values.certified_labels_value(array_points(X, weights), y, zeros, 1.0, PairPenalty(zeros))
+        return values.certified_labels_value(array_table(X, weights), y, zeros, 1.0, PairPenalty(zeros))
 
     fine = cost()
     assert 32.0 * UNIT_ROUNDOFF <= cost(weights) - fine <= 80.0 * UNIT_ROUNDOFF
@@ -138,7 +138,7 @@ def test_the_cost_of_labels_counts_the_columns_and_that_of_nothing_the_weights_a
     y, zeros = np.ones(n), np.zeros(d)
 
     def cost(nu, weights=None):
-        return values.certified_labels_value(array_points(np.zeros((n, d)), weights), y, zeros, nu, PairPenalty(zeros))
+        return values.certified_labels_value(array_table(np.zeros((n, d)), weights), y, zeros, nu, PairPenalty(zeros))
 
     assert cost(0.0) < UNIT_ROUNDOFF
     assert cost(0.0, np.full(n, 0.25)) >= 32.0 * UNIT_ROUNDOFF
@@ -152,7 +152,7 @@ def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, 
     coarse(values)
     fine = (K**2 - 0.5 * (K - 2) ** 2) / (4.0 * (K - 1))
     nothing, weights = np.zeros((K, 1)), PairPenalty(np.zeros(1))
-    raised = values.certified_clusters_value(array_points(nothing), np.eye(K), nothing, 0.5, weights) - fine
+    raised = values.certified_clusters_value(array_table(nothing), np.eye(K), nothing, 0.5, weights) - fine
     differences = 8.0 * COARSE * 2.0 * K**2  # of the sum and nu (K - 2)^2
     least = (sum_error(K) * K**2 + differences) / (4.0 * (K - 1)) + 4.0 * COARSE * fine
     assert least <= raised <= least + sum_error(8) * K**2 / (4.0 * (K - 1))
@@ -165,7 +165,7 @@ def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, 
 def test_the_projection_is_off_by_less_than_is_said_and_by_something(a):
     for x in (np.random.default_rng(0).standard_normal(30), badly_centered_column(30) * 3.0):
         X = centered(x[:, None])
-        H = projection_of(array_points(as_data(x[:, None], warn=False)), np.array([a]))
+        H = projection_of(array_table(as_data(x[:, None], warn=False)), np.array([a]))
         exact = X @ X.T / (sum(X[:, 0] ** 2) + 30 * Fraction(a) ** 2)
         Q = fractions(H.Q)
         assert 0.0 < size(Q @ Q.T - exact) <= H.error
@@ -178,7 +178,7 @@ def test_what_a_projection_is_off_is_made_of_both_parts_of_the_whitening_of_its_
         (WhiteningErrorBounds(0.0, 1e-3), 1e-3 / (1.0 - 1e-3)),
     ):
         monkeypatch.setattr(label_bounds, "whitening_error_bounds", lambda *of, exact=exact: given.append(of) or exact)
-        assert least <= projection_of(array_points(X), ridge).error <= 1.6 * least
+        assert least <= projection_of(array_table(X), ridge).error <= 1.6 * least
     (table, W, Z, diagonal, outside), (_, scaled, found) = given[0], scale_to_whiten(X, ridge)
     np.testing.assert_allclose(W, found[0])
     np.testing.assert_allclose(Z, table @ W)
@@ -193,7 +193,7 @@ def test_the_bracket_of_labels_holds_in_rationals(nu):
     for seed in range(20):
         rng, n = np.random.default_rng(seed), 15
         table, y = rng.standard_normal((n, 1)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
-        X, labels, H = centered(table)[:, 0], fractions(y), projection_of(array_points(as_data(table)))
+        X, labels, H = centered(table)[:, 0], fractions(y), projection_of(array_table(as_data(table)))
         mean = sum(labels) / n
         exact = 1 - mean**2 - sum(X * labels) ** 2 / sum(X**2) / n + Fraction(nu) * mean**2
         found = bracket_nu(H, y[:, None], nu)
@@ -209,7 +209,7 @@ def test_the_bracket_of_labels_holds_in_rationals(nu):
 @pytest.mark.parametrize("alpha", [None, 0.0, 0.2])
 def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
     X, off = centered_normal(12, 2), 0.05
-    H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
+    H, F = projection_of(array_table(X)), dc.low_rank(X, tol=1e-6).F
     exact, wide = (
         bracket_nu(H, F, 1.0) if alpha is None else bracket_alpha(H, F, alpha)
         for H in (H, H._replace(error=H.error + off))
@@ -220,14 +220,14 @@ def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
 
 
 def test_the_value_of_labels_counts_the_terms_of_its_sums():
-    H = Projection(np.zeros((20, 2)), 0.0, array_points(np.zeros((20, 2))))
+    H = Projection(np.zeros((20, 2)), 0.0, array_table(np.zeros((20, 2))))
     assert sum_error(80) <= objective_error(H, np.ones((20, 3))) <= sum_error(80 + 120)
     assert objective_error(H._replace(error=0.1), np.ones((20, 3))) >= 0.1 + sum_error(80)
 
 
 def test_an_imbalance_that_is_met_nearly_is_counted():
     """Where the mean is right up to rounding, its rounding is counted; where not, what Y moved to alpha costs."""
-    H, y = projection_of(array_points(centered_normal(12, 1))), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
+    H, y = projection_of(array_table(centered_normal(12, 1))), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
     found = bracket_alpha(H, y, 0.25)
     assert 8.0 * sum_error(12) <= found.upper - objective(H.Q, y) <= 16.0 * sum_error(64) + H.error
     assert balance_cost(y, 0.16) == pytest.approx(0.8)
@@ -328,7 +328,7 @@ def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weigh
 def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
     """(w - 1) alpha is subtracted from the bound where it is rounded."""
     X = centered_normal(12, 2)
-    H, F = projection_of(array_points(X)), dc.low_rank(X, tol=1e-6).F
+    H, F = projection_of(array_table(X)), dc.low_rank(X, tol=1e-6).F
     fine = bracket_alpha(H, F, 0.2)
     monkeypatch.setattr(label_bounds, "UNIT_ROUNDOFF", 1e-3)
     coarse = bracket_alpha(H, F, 0.2)
@@ -343,7 +343,7 @@ def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wron
         monkeypatch.setattr(
             label_bounds, "whitening_error_bounds", lambda *of, error=error: WhiteningErrorBounds(0.0, error)
         )
-        assert projection_of(array_points(noisy)).error == np.inf
+        assert projection_of(array_table(noisy)).error == np.inf
         assert dc.certify_y(noisy, Y) == (0.0, 1.0)
 
 
@@ -364,7 +364,7 @@ def test_a_solution_is_optimal_only_where_the_proved_gap_is_within_the_tolerance
 
 @pytest.mark.parametrize("nu", [0.5, 1.0])
 def test_v_is_zero_where_its_value_is_not_proved_to_be_below_that_of_zero(nu):
-    judged = RoundingBound(array_points(np.random.default_rng(0).standard_normal((9, 2))), nu, NONE)
+    judged = RoundingBound(array_table(np.random.default_rng(0).standard_normal((9, 2))), nu, NONE)
     small = np.full((2 + (nu < 1.0), 1), 1e-3)
     assert judged.or_trivial(small)[0] is small
     assert judged.or_trivial(small)[1] < 1.0

@@ -8,8 +8,8 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 import diffrac_cvx as dc
 from diffrac_cvx.estimators import classifier
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import standardize_columns
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding.many_clusters import classify_jointly, cluster_jointly
 
@@ -96,8 +96,8 @@ def test_points_that_belong_together_weigh_as_many_as_they_are():
     known = {"weights": PairPenalty(np.zeros(3), a=np.full(3, 0.3**0.5)), "rng": 0}
     rows = np.repeat(np.arange(60), times)
     chunklets = dc.Constraints(groups=rows).chunklets_of(len(rows))
-    repeated = cluster_jointly(array_points(X[rows], chunklets=chunklets), result, 4, **known)
-    merged = cluster_jointly(array_points(X, times / times.sum()), result, 4, **known)
+    repeated = cluster_jointly(array_table(X[rows], chunklets=chunklets), result, 4, **known)
+    merged = cluster_jointly(array_table(X, times / times.sum()), result, 4, **known)
     np.testing.assert_allclose(repeated.coef, merged.coef, atol=1e-9)
 
 
@@ -233,7 +233,7 @@ def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris)
     assert 0.0 <= model.label_gap_ <= 1.0
     known = dc.DiffracClassifier().fit(X, y)
     equal = {"weights": PairPenalty(np.zeros(4), a=np.full(4, 0.3**0.5))}
-    points = array_points(standardize_columns(X))
+    points = array_table(standardize_columns(X))
     scores = classify_jointly(points, dc.low_rank(standardize_columns(X), ridge=0.3), y, **equal)
     np.testing.assert_allclose(known.decision_function(X), scores.of(standardize_columns(X)), atol=1e-6)
     np.testing.assert_array_equal(known.transduction_, y)
@@ -244,7 +244,7 @@ def test_three_classes_are_found_from_four_labels_each_and_known_ones_stay(iris)
     half = model.set_params(labeled_weight=0.5).fit(X, few)
     p = np.where(few < 0, 0.5 / 138, 0.5 / 12)
     Z = standardize_columns(X) - p @ standardize_columns(X)
-    scores = classify_jointly(array_points(Z, p), half.result_, few, **equal)
+    scores = classify_jointly(array_table(Z, p), half.result_, few, **equal)
     np.testing.assert_allclose(half.decision_function(X), scores.of(Z), atol=1e-8)
 
 

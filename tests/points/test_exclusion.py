@@ -14,9 +14,9 @@ import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import centered_data
-from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.exclusion import exclude
 from diffrac_cvx.points.reading import as_rows
+from diffrac_cvx.points.table import centered_table
 from diffrac_cvx.problem.direction_problem import direction_problem
 from experiments.stress.exact import labels_values
 
@@ -75,13 +75,13 @@ def test_no_bound_is_false_on_either_side_of_the_threshold_unless_its_record_exc
         x, e = rng.standard_normal((2, N))
         X = np.column_stack([x, x + scale * e, rng.standard_normal((N, d - 2))])
         assert not false_claims(X, penalty), scale
-        excluded.add(direction_problem(weighted_points(centered_data(X)), 1.0, penalty).coordinates.n_excluded)
+        excluded.add(direction_problem(centered_table(centered_data(X)), 1.0, penalty).coordinates.n_excluded)
     assert excluded == {0, 1} or d > N  # the values cross the threshold
 
 
 def test_a_column_without_a_penalty_is_excluded_and_one_with_a_tiny_penalty_is_not():
     x = np.random.default_rng(0).standard_normal(N)
-    points = weighted_points(centered_data(np.column_stack([x, 3.0 * x, -x])))
+    points = centered_table(centered_data(np.column_stack([x, 3.0 * x, -x])))
     free = exclude(points, np.zeros(3, dtype=bool))
     assert (free.n_excluded, np.count_nonzero(free.used_columns())) == (2, 1)
     assert exclude(points, np.array([False, True, True])).n_excluded == 0

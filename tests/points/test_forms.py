@@ -351,7 +351,7 @@ def test_tables_of_any_numeric_type_are_read_as_their_numbers(form, dtype):
     if form.name in ("csr", "coo") and dtype in (np.float16, ">f8"):
         return  # scipy has no sparse matrices of these types
     table = (np.abs(WHOLE) if dtype in (np.uint8, bool) else WHOLE).astype(dtype)
-    rows, expected = as_rows(form(table)), as_data(table.astype(float))
+    rows, expected = as_rows(form(table)).rows, as_data(table.astype(float))
     np.testing.assert_allclose(rows.array(), expected, atol=1e-13)
     np.testing.assert_allclose(rows.take(np.array([3, 50])), expected[[3, 50]], atol=1e-13)
 

@@ -7,10 +7,10 @@ from forms import Form
 from rationals import centered, fractions, gram, size
 
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.floating_point import RoundedFactor
-from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.rows import ColumnRows
+from diffrac_cvx.points.table import array_table
 
 N, D = 301, 6
 RNG = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def points_of(way, tmp_path):
 @pytest.mark.parametrize("other", OTHERS)
 def test_every_form_has_the_sums_of_the_array(points_of, other):
     change, X = OTHERS[other]
-    points = change(points_of(TABLE))
+    points = change(points_of(TABLE).rows)
     W = RNG.standard_normal((X.shape[1], 3))
     XW = X @ W
     q = np.sum(XW**2, axis=1)
@@ -87,7 +87,7 @@ def test_every_form_has_the_sums_of_the_array(points_of, other):
         (sums[0][0], X.T @ (X / np.sqrt(q)[:, None])),
         (sums[2:], (np.sqrt(q).sum(), q.sum())),
     ]
-    if isinstance(points, ColumnPoints):
+    if isinstance(points, ColumnRows):
         gram = X.T @ (u[:, None] * X)
         pairs += [
             (points.weighted_row_sum(u), u @ X),
@@ -111,7 +111,7 @@ def test_the_errors_of_whitened_columns_are_bounded_in_every_form(points_of, uni
     table[:, 1] = table[:, 0] + 1e-4 * table[:, 1]
     points = points_of(table * units)
     scales, diagonal = points.column_scales(), np.linspace(0.0, 0.1, D)
-    points = points.scaled(scales)
+    points = points.scaled(scales).rows
     W = np.linalg.inv(np.linalg.cholesky(points.second_moment() + np.diag(diagonal))).T
     found = points.whitening_error_bounds(W, points.in_basis(W), diagonal)
     X, exact_W = centered(table * units) * fractions(scales), fractions(W)
@@ -128,8 +128,10 @@ def test_every_form_knows_its_zeros(points_of):
     whole = np.random.default_rng(4).integers(-5, 4, (60, 4))
     points = points_of(np.concatenate([whole, -whole, np.zeros((2, 4))]) * [1, 1, 0, 1] + [2.0, 0.0, 3.0, 0.0])
     np.testing.assert_array_equal(points.used_columns(), [True, True, False, True])
-    np.testing.assert_array_equal(points.zero_rows(), [*np.tile(~(whole * [1, 1, 0, 1]).any(axis=1), 2), True, True])
-    np.testing.assert_array_equal(points.with_offset().zero_rows(), False)
+    np.testing.assert_array_equal(
+        points.rows.zero_rows(), [*np.tile(~(whole * [1, 1, 0, 1]).any(axis=1), 2), True, True]
+    )
+    np.testing.assert_array_equal(points.with_offset().rows.zero_rows(), False)
 
 
 @each_way
@@ -168,25 +170,23 @@ def test_the_sums_of_every_form_are_between_what_is_proved(points_of, sparse):
 def test_the_rows_of_a_problem_know_the_points_that_they_sum(weighted, linked):
     weights = u / u.sum() if weighted else None
     constraints = Constraints(must_link=[(0, 5), (5, 9)], cannot_link=[(1, 2)]) if linked else None
-    points = DensePoints(M, weights, chunklets_of(constraints, N))
-    rows, counts = points.problem_rows(), points.times_counts(np.ones(N))
+    points = array_table(M, weights, chunklets_of(constraints, N))
+    (rows, sums), counts = points.problem_rows(), points.times_counts(np.ones(N))
     per_row = RNG.uniform(0.5, 2.0, len(rows))
-    of_points = rows.summed.repeat(per_row * rows.row_counts)
+    of_points = sums.chunklets.repeat(per_row * sums.counts)
     # The weight of a row, for the error of a point in it: at least that of each of its points.
-    assert rows.largest_weight(per_row) >= of_points.max() * (1.0 - 1e-15)
-    assert rows.max_summed == (3 if linked else 0)
+    assert sums.largest_weight(per_row) >= of_points.max() * (1.0 - 1e-15)
+    assert sums.max_size == (3 if linked else 0)
     np.testing.assert_allclose(points.normalized_weights * N, counts)
     np.testing.assert_allclose(points.times_root_counts(M), np.sqrt(counts)[:, None] * M)
     np.testing.assert_allclose(points.mean_of(Y), counts @ Y / N)
     np.testing.assert_allclose(points.mean_squares(), counts @ M**2 / N)
     squares = M.T @ (counts[:, None] * M) / N
     np.testing.assert_allclose(points.weighted_rows().second_moment(), squares, atol=1e-14)
-    assert (points.weighted_rows() is points) == (points.problem_rows() is points) == (not weighted and not linked)
+    assert (points.weighted_rows() is points.rows) == (rows is points.rows) == (not weighted and not linked)
     if not linked:
         np.testing.assert_allclose(rows.root_mean_and_mean(U)[0], counts @ np.linalg.norm(M @ U, axis=1) / N)
-    F = np.asarray(rows.labels_factor(U))
+    F = np.asarray(sums.expand(rows.labels_factor(U)))
     assert F.shape == (N, 3)
     if linked:
         np.testing.assert_array_equal(F[[0, 5, 1]], [F[5], F[9], -F[2]])
-    same = rows.in_columns().columns(np.arange(3))
-    assert same.max_summed == rows.max_summed

@@ -132,7 +132,7 @@ def test_a_small_weight_is_no_small_quadratic_form(monkeypatch):
     q = problem.rescale(np.eye(4)).q
     assert q.min() < 1e-16 * q.mean()
     u, mean = row_weights(problem, problem.inverse_sqrt(q))
-    assert points.X.weights @ (1 / (u * problem.X.row_counts)) == pytest.approx(mean)
+    assert points.X.weights @ (1 / (u * problem.sums.counts)) == pytest.approx(mean)
     split = block_problem(problem)
     np.testing.assert_allclose(Blocks(split, np.arange(3)).best_dual(q, [])[1], u)  # no floor under q
 

@@ -94,7 +94,7 @@ def test_a_value_of_sparse_rows_is_not_below_the_exact_one_however_far_the_row(s
     exact = direction_value(points, 0.5, a, c, G)
     for given in (scipy.sparse.csc_array(G), G):
         for X in (as_sparse_columns(scipy.sparse.csr_array(points)), as_rows(scipy.sparse.csr_array(points))):
-            if isinstance(X, StreamedRows) and scipy.sparse.issparse(given):
+            if isinstance(X.rows, StreamedRows) and scipy.sparse.issparse(given):
                 continue
             found = Fraction(proved_value(X, 0.5, dc.Penalty(a, c), given))
             assert 0.0 <= found - Fraction(exact) <= 1e-11 * size * max(float(exact), 1.0)
@@ -103,5 +103,5 @@ def test_a_value_of_sparse_rows_is_not_below_the_exact_one_however_far_the_row(s
 def test_rows_of_sparse_columns_have_weighted_grams_that_are_summed_by_blocks():
     """The bounds of `StreamedRows` assume the rounding of blockwise sums, not that of sparse products."""
     columns = as_sparse_columns(scipy.sparse.csr_array(far_from_zero()))
-    rows = read_points(columns).X
+    rows = read_points(columns).X.rows
     np.testing.assert_array_equal(rows.gram, replace(rows, gram=None, units=np.ones(5)).second_moment())

@@ -14,10 +14,10 @@ from posed import direction_problem, drop_beside_the_largest
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import bound_search, proof, values
 from diffrac_cvx.points import streamed
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import outside_norm_bound
 from diffrac_cvx.points.linear_algebra import EPS, whitener_with_ridge
 from diffrac_cvx.points.ranges import in_range
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from experiments.stress import cells as stress_cells
@@ -188,7 +188,7 @@ def test_the_whitener_whitens_and_its_span_has_all_that_the_data_have(n, d, heav
 def test_a_ridge_that_rounding_hides_makes_the_coordinates_inexact_and_excludes_nothing():
     x = np.random.default_rng(0).standard_normal(12)
     for ridge, is_hidden in ((1e-18, True), (1e-3, False)):
-        problem = direction_problem(array_points(np.column_stack([x, x]) - x.mean()), 1.0, dc.Penalty(ridge))
+        problem = direction_problem(array_table(np.column_stack([x, x]) - x.mean()), 1.0, dc.Penalty(ridge))
         assert problem.coordinates.n_excluded == 0
         assert (problem.whitening_error.right_error > 0.5) == is_hidden
 

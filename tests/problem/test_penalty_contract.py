@@ -12,8 +12,8 @@ import pytest
 from penalties import PairWeights, draw_sides
 from rationals import fractions, is_semidefinite
 
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms, largest_singular_values
 from diffrac_cvx.problem.penalties.sign import SignConstraints
@@ -237,7 +237,7 @@ def test_the_best_direction_of_labels_is_not_worse_than_that_of_cvxpy(penalty, r
         signed = np.flatnonzero(penalty.nonnegative)
         problem = cp.Problem(cp.Minimize(objective), [v[signed] >= 0] if len(signed) else [])
         problem.solve(solver="CLARABEL")
-        found = best_direction(array_points(X), y, scaled.with_weights(scaled.c, a))
+        found = best_direction(array_table(X), y, scaled.with_weights(scaled.c, a))
         assert cost(found) <= problem.value + 1e-7
 
 

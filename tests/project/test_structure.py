@@ -127,7 +127,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 def test_how_points_are_stored_is_known_in_their_folder_alone():
-    forms = {"DensePoints", "StreamedRows", "SparseColumns", "Chunks"}
+    forms = {"DenseRows", "StreamedRows", "SparseColumns", "Chunks"}
     for name in MODULES:
         if not name.startswith("points."):
             named = {node.id for node in ast.walk(TREES[name]) if isinstance(node, ast.Name)}

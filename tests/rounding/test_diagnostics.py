@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
 
 NOISE = np.random.default_rng(0).standard_normal((60, 30))
@@ -43,7 +43,7 @@ def test_of_many_clusters_the_number_that_have_points_is_named():
 def test_the_weight_of_a_cluster_counts_and_not_its_number_of_points():
     half = np.arange(60) < 30
     weights = np.where(half, 1.0, 100.0)
-    (found,) = find_diagnostics(array_points(SMALL, weights / weights.sum()), half)
+    (found,) = find_diagnostics(array_table(SMALL, weights / weights.sum()), half)
     assert (
         found.message == "One cluster has only 30 of 60 points, with 0.0099 of the weight; it may consist of outliers."
     )

@@ -6,7 +6,7 @@ from instances import result_of
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.rounding import directions
@@ -57,7 +57,7 @@ def test_groups_that_a_direction_does_not_need_are_exactly_zero():
     X[:, :6] += y[:, None]
     X -= X.mean(axis=0)
     weights = GroupNorms(np.full(36, 0.6), labels, a=np.full(36, 0.3))
-    v = directions.best_direction(array_points(X), y - y.mean(), weights)
+    v = directions.best_direction(array_table(X), y - y.mean(), weights)
     sizes = np.sqrt(np.bincount(labels, v**2))
     assert set(np.flatnonzero(sizes)) == {0, 1}
     slopes = X.T @ (y - y.mean() - X @ v) / 80 - 0.09 * v
@@ -81,7 +81,7 @@ def test_a_direction_satisfies_the_conditions_of_its_optimum_by_every_method(mon
     a, c = ridge**0.5 * rng.uniform(0.5, 1.5, d), lam**0.5 * rng.uniform(0.5, 1.5, d)
     for signs in (directions.direction_by_signs, lambda *_: None):  # with and without success of the sign search
         monkeypatch.setattr(directions, "direction_by_signs", signs)
-        v = directions.best_direction(array_points(X), y - y.mean(), PairPenalty(c, a=a))
+        v = directions.best_direction(array_table(X), y - y.mean(), PairPenalty(c, a=a))
         slopes = X.T @ (y - y.mean() - X @ v) / n - a**2 * v
         bound = c * (c @ np.abs(v))
         np.testing.assert_allclose(slopes[v != 0.0], (bound * np.sign(v))[v != 0.0], atol=1e-7)
@@ -98,7 +98,7 @@ def test_a_direction_of_many_columns_is_no_worse_than_none_where_the_time_is_ove
     X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
     X, y = X - X.mean(axis=0), y - y.mean()
     a, c = (np.full(d, weight**0.5) for weight in weights)
-    v = directions.best_direction(array_points(X), y, PairPenalty(c, a=a))
+    v = directions.best_direction(array_table(X), y, PairPenalty(c, a=a))
     cost = np.mean((y - X @ v) ** 2) + np.sum(a**2 * v**2) + (c @ np.abs(v)) ** 2
     assert cost < np.mean(y**2)
 
@@ -109,13 +109,13 @@ def test_ridges_however_small_decide_among_the_directions_that_fit():
     a = 1e-20 * np.array([1.0, 3.0, 1.0, 0.3, 2.0, 1.0, 1.0, 0.5])
     whole = (Z / a**2) @ Z.T  # v'A^2v is least with Zv = b
     expected = Z.T @ np.linalg.solve(whole, b) / a**2
-    found = directions.best_direction(array_points(Z * 3.0**0.5), b * 3.0**0.5, PairPenalty(np.zeros(8), a=a))
+    found = directions.best_direction(array_table(Z * 3.0**0.5), b * 3.0**0.5, PairPenalty(np.zeros(8), a=a))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.01])
 def test_a_direction_whose_system_does_not_fit_in_memory_is_refused_in_words(monkeypatch, lam):
-    points, y = array_points(X), np.sign(X[:, 0])
+    points, y = array_table(X), np.sign(X[:, 0])
     monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 100.0)
     with pytest.raises(dc.ResourceError, match="the direction of labels in 4 features"):
         directions.best_direction(points, y, PairPenalty(np.full(4, lam**0.5), a=np.zeros(4)))
@@ -125,11 +125,11 @@ def test_a_group_larger_than_the_number_of_columns_taken_at_first_is_taken_whole
     labels = np.array([0, 0, 0, 1])
     weights = GroupNorms(np.full(4, 0.1), labels, a=np.full(4, 0.1))
     y = np.sign(X[:, 1])
-    expected = directions.best_direction(array_points(X), y, weights)
+    expected = directions.best_direction(array_table(X), y, weights)
     assert np.all(expected[:3] != 0.0)
     monkeypatch.setattr(directions, "INITIAL_FEATURES", 2)
     monkeypatch.setattr(directions, "is_late", after(20))
-    np.testing.assert_allclose(directions.best_direction(array_points(X), y, weights), expected, rtol=1e-5)
+    np.testing.assert_allclose(directions.best_direction(array_table(X), y, weights), expected, rtol=1e-5)
 
 
 def after(calls):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_clusterer_compute_labels_predict, check_clustering
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
 
@@ -118,7 +118,7 @@ def test_a_cluster_between_two_others_keeps_its_points():
     x = np.concatenate([np.linspace(-0.2, 0.2, 9) + center for center in (-2.0, 0.0, 2.0)])[:, None]
     classes = np.repeat(np.arange(3), 9)
     weights, solution = PairPenalty(np.zeros(1), a=np.zeros(1)), SimpleNamespace(F=x, G=None)
-    scores = cluster_jointly(array_points(x - x.mean()), solution, 3, weights=weights, rng=0)
+    scores = cluster_jointly(array_table(x - x.mean()), solution, 3, weights=weights, rng=0)
     np.testing.assert_array_equal(np.argmax(scores.of(x), axis=1), classes)
 
 

@@ -131,7 +131,7 @@ def test_the_ratio_of_eigenvalues_of_a_factor_read_by_parts_is_that_of_its_array
     rng = np.random.default_rng(9)
     for rank in (1, 2, 4):
         X, U = rng.standard_normal((30, 4)), rng.standard_normal((4, rank))
-        F = LabelsFactor(as_rows(X), U)
+        F = LabelsFactor(as_rows(X).rows, U)
         ratio = eigenvalue_ratio(F)
         assert ratio == pytest.approx(eigenvalue_ratio(F()))
         assert (ratio > 0.0) == (rank > 1)

@@ -12,8 +12,8 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.label_bounds import projection_of
 from diffrac_cvx.points.constraints import Chunklets
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import sum_error
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.direction_problem import direction_problem
 
 pytestmark = pytest.mark.filterwarnings(
@@ -81,16 +81,16 @@ def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
     constraints = dc.Constraints(inside, [(i, i + 1) for i in range(0, 400, 40)])
     penalty = dc.Penalty(lam=0.1)
     linked, free = (direction_problem(linked_points(X, given), 1.0, penalty) for given in (constraints, None))
-    exact, chunklets = fractions(linked.Y.array()), linked.X.summed
+    exact, chunklets = fractions(linked.Y.array()), linked.sums.chunklets
     sums = np.zeros((chunklets.n_chunklets, 2), dtype=object)
     np.add.at(sums, chunklets.membership, exact * chunklets.sign[:, None].astype(int))
     off = (linked.X.array() - (sums * Fraction(chunklets.n_chunklets, 400)).astype(float)) / np.sqrt(
-        linked.X.row_counts
+        linked.sums.counts
     )[:, None]
     size = float(np.sqrt(np.mean(np.sum((off @ linked.W) ** 2, axis=1))))
     added = linked.whitening_error.data_error - free.whitening_error.data_error
     assert 0.0 < size <= added <= 1e4 * size
-    assert linked.X.largest_weight(1.0 / linked.X.row_counts) >= 1.0
+    assert linked.sums.largest_weight(1.0 / linked.sums.counts) >= 1.0
     assert block_problem(linked).n_terms >= 400 + 40
 
 
@@ -98,7 +98,7 @@ def test_the_rounding_of_sums_of_a_projection_is_in_what_it_is_off():
     X = np.random.default_rng(0).standard_normal((40, 3))
     X = X - X.mean(axis=0)
     chunklets = Chunklets(np.repeat(np.arange(4), 10), np.ones(40), -1)
-    alone, summed = projection_of(array_points(X)), projection_of(array_points(X, None, chunklets))
+    alone, summed = projection_of(array_table(X)), projection_of(array_table(X, None, chunklets))
     assert 2.0 * sum_error(10) * np.sum(alone.Q**2) <= summed.error - alone.error <= 8.0 * sum_error(20) * 3.1
 
 

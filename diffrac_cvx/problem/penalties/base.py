@@ -24,7 +24,7 @@ import scipy.sparse
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, abs_gram_sum, outer_product, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
-from diffrac_cvx.points.points import Indexer, Mask
+from diffrac_cvx.points.rows import Indexer, Mask
 from diffrac_cvx.problem.penalties.lassos import lasso_residuals
 
 INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # shrinks a box t c_j c_k, so that C is inside it after four roundings

@@ -16,7 +16,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import inverse_or_one, momentum, times
-from diffrac_cvx.points.points import Mask
+from diffrac_cvx.points.rows import Mask
 from diffrac_cvx.problem.penalties.base import INSIDE_BOX, IndexArray, OffDiagonalDual, PairPenalty
 
 Places = tuple[IndexArray, IndexArray]  # of blocks of one shape in a matrix: it indexes them, (k, p, q)

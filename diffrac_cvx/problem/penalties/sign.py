@@ -13,7 +13,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, inverse_or_one, times
-from diffrac_cvx.points.points import Mask
+from diffrac_cvx.points.rows import Mask
 from diffrac_cvx.problem.penalties.base import PairPenalty
 
 

@@ -20,7 +20,7 @@ from diffrac_cvx.certificates.labels import LabelProblem, Rows, clique_rows, joi
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
-from diffrac_cvx.points.points import Indices
+from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Memory, Point, inner, take_step
 

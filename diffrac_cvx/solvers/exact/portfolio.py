@@ -1,7 +1,7 @@
 """Certified optimal labels for Eq. (9): a portfolio of branch and bound and cutting planes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,10 @@ from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
-from diffrac_cvx.points.constraints import Chunklets, Constraints
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import raw_table, read_points
+from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import without_collinear
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Status
@@ -185,7 +184,7 @@ def optimal_labels(
         sample.with_weight(all_chunklets.membership), sample.with_weight(all_chunklets.sign), all_chunklets.labeled
     )
     reduced = without_collinear(sample.X, penalty)
-    points, weights = array_points(reduced.array(), reduced.weights), weights_of(penalty, reduced.shape[1])
+    points, weights = array_table(reduced.array(), reduced.weights), weights_of(penalty, reduced.shape[1])
     tree = Tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, reduced.n_excluded)
     tree.timer, tree.callback = timer, callback
 
@@ -232,7 +231,7 @@ def optimal_labels(
     proof: Certificate | None = None
     if certificate:
         fields = {"lower": lower, "upper": upper, "labels": labels, "direction": v, "proofs": proofs}
-        unconstrained = array_points(reduced.array(), reduced.weights).with_excluded(reduced.excluded)
+        unconstrained = replace(reduced, chunklets=UNCONSTRAINED)
         proof = state("labels", nu, penalty, unconstrained, sample.weights, constraints, **fields)
     return OptimalLabels(
         labels=labels,
@@ -250,7 +249,7 @@ def optimal_labels(
     )
 
 
-def hardness(points: Points, a: Array, m: int) -> float:
+def hardness(points: Table, a: Array, m: int) -> float:
     """Return d_eff (d_eff + 1) / (2 m), with d_eff = tr X (X'PX + Diag(a)^2)^-1 X'P computed on the shorter side."""
     X = points.weighted_rows().array() / len(points) ** 0.5
     units = np.sqrt(np.sum(X**2, axis=0) + a**2)

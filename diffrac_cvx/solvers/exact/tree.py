@@ -20,10 +20,9 @@ from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import Chunklets
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import inverse_or_one
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding.directions import best_direction, oriented_direction
@@ -55,7 +54,7 @@ class Tree:
     """
 
     def __init__(
-        self, points: Points, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float, n_excluded: int
+        self, points: Table, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float, n_excluded: int
     ) -> None:
         self.points, self.nu, self.penalty, self.chunklets = points, nu, penalty, chunklets
         self.weights = weights_of(penalty, points.shape[1])
@@ -177,7 +176,7 @@ class Tree:
             return progress.lower >= cutoff or (np.isfinite(cutoff) and gap < GAP_RATIO * missing)
 
         # The fixed chunklets become one, whose sign is known.
-        points = array_points(self.points.array(), self.points.weights, self.chunklets.merged(fixed.astype(np.float64)))
+        points = array_table(self.points.array(), self.points.weights, self.chunklets.merged(fixed.astype(np.float64)))
         limits: dict[str, Any] = {"callback": should_stop, "time_limit": self.timer.time_left}
         limits |= {"tol": max(0.1 * self.tol, LEAST_GAP), "max_iter": MOST_STEPS}
         with warnings.catch_warnings():  # about the few points of a node

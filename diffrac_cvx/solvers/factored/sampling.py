@@ -21,11 +21,11 @@ from diffrac_cvx.certificates.bound_search import best_combination, top_eigenval
 from diffrac_cvx.certificates.direction_bounds import DualPoint, certify_in_one_pass
 from diffrac_cvx.certificates.proof import project_dual
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.dense import array_rows
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import principal_columns, psd_factor, symmetric
-from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.points.reading import GROWTH, ROWS_PER_SQUARE
+from diffrac_cvx.points.rows import ColumnRows
 from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
@@ -55,7 +55,7 @@ def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
         m = int(GROWTH * m)
 
 
-def surrogate(problem: DirectionProblem, sample: ColumnPoints, U: Array, M: Array | None) -> DirectionProblem | None:
+def surrogate(problem: DirectionProblem, sample: ColumnRows, U: Array, M: Array | None) -> DirectionProblem | None:
     """Return the surrogate at a factor with the weighted Gram matrix of all rows; None if nearly singular, or at V = 0.
 
     Without the matrix, it is the problem of the sample at the A of all rows.
@@ -72,9 +72,9 @@ def surrogate(problem: DirectionProblem, sample: ColumnPoints, U: Array, M: Arra
     if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < 0.1:
         return None
     root, zero = psd_factor(A).T, np.zeros(len(A))
-    rows = array_points(root * len(root) ** 0.5)
+    rows = array_rows(root * len(root) ** 0.5)
     penalty = problem.pair_penalty.with_weights(problem.c, zero)
-    return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root)
+    return DirectionProblem(sample, rows, penalty, Coordinates(zero + 1.0, False), root=root)
 
 
 def solve_surrogate(
@@ -102,11 +102,11 @@ def solve_surrogate(
     return point, C, max(done, 1), done < max_steps
 
 
-def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:
+def draw_sample(problem: DirectionProblem, m: int) -> ColumnRows:
     """Return m random rows; larger samples contain the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = rng.permutation(n)[:m] if n <= MAX_PERMUTED_ROWS else rng.choice(n, m, replace=False, shuffle=False)
-    return array_points(problem.X.take(np.sort(chosen)))
+    return array_rows(problem.X.take(np.sort(chosen)))
 
 
 def sampling_iterates(

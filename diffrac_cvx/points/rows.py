@@ -1,33 +1,26 @@
-"""Interface of a matrix of points in any storage format, one file each: sums over rows, and bounds on their errors."""
+"""Interface of the rows of a matrix in any storage format, one file each: sums, and bounds on their errors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial, reduce
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets
 from diffrac_cvx.points.factors import Factor, dense, order_columns, products
 from diffrac_cvx.points.floating_point import (
     RoundedFactor,
     WhiteningErrorBounds,
     block_sum_bounds,
     residual_bounds,
-    round_up,
     row_norms,
     whitening_error_bounds,
 )
 from diffrac_cvx.points.linear_algebra import (
     BLOCK_ROWS,
-    inverse_or_one,
-    mean_of,
-    power_of_two,
     row_products,
-    scale_by_sqrt_weights,
     times,
     unit_rows,
 )
@@ -36,47 +29,17 @@ Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.signedinteger[Any]]
 Indexer = Indices | Mask | slice
 LazyFactor = Array | Callable[[], Array]  # factor of the labels' matrix, or a function that computes it
-WeightedSums = tuple[Array, Array, float, float]  # see `Points.weighted_sums`
+WeightedSums = tuple[Array, Array, float, float]  # see `Rows.weighted_sums`
 Of = TypeVar("Of")
 Values = TypeVar("Values", bound=npt.NDArray[Any])
 
 
-class Excluded(NamedTuple):
-    """Columns that `exclude` set to zero, and the elimination of these columns from a matrix of directions."""
-
-    columns: Indices  # (e,)
-    elimination: Any  # (d, d) sparse matrix that maps a factor of V to the factor for points without these columns
-
-    def eliminate(self, G: Factor) -> Factor:
-        """Return a factor, (d, r) or with offset (d + 1, r), of equal products with X, without the excluded columns."""
-        F = self.elimination
-        F = F if F.shape[0] == G.shape[0] else scipy.sparse.block_diag([F, 1.0], format="csr")
-        return cast(Factor, F @ G)
-
-
-class Points(ABC):
-    """Matrix X of points, (n, D), with centred columns, and sums over its rows."""
+class Rows(ABC):
+    """Rows of a matrix, (n, D), and sums over them, which know nothing of weights and constraints."""
 
     in_memory = False  # whether `array` needs no computation
-    is_streamed = False  # whether each sum reads the table again; arrays of n numbers are then neither stored nor sent
-    weights: Array | None = None  # (n,), normalised weights p_i in all means, with sum 1; None if all are equal
-    chunklets: Chunklets = UNCONSTRAINED  # of constrained points, which `problem_rows` sums
-    row_counts: Array | float = 1.0  # (n,), counts of the rows of `problem_rows`; the number 1 for points
-    summed: Chunklets = UNCONSTRAINED  # chunklets whose points are summed in the rows of `problem_rows`
-    rows_read: int = 0  # rows read so far, if each sum reads the table again
-
-    _means: Array | None = None
-    excluded: Excluded | None = None  # columns set to zero by `exclude`
-
-    @property
-    def n_excluded(self) -> int:
-        """Number of columns set to zero by `exclude`; all results refer to the points without them."""
-        return 0 if self.excluded is None else len(self.excluded.columns)
-
-    @property
-    def means(self) -> Array:
-        """Column means that were subtracted, in the units of the columns, shape (D,); 0 if unknown."""
-        return np.zeros(self.shape[1]) if self._means is None else self._means
+    is_streamed = False  # whether each sum reads the rows again; arrays of n numbers are then neither stored nor sent
+    rows_read: int = 0  # rows read so far, if each sum reads the rows again
 
     @property
     @abstractmethod
@@ -88,13 +51,13 @@ class Points(ABC):
 
     @property
     def stored_bytes(self) -> float:
-        """Size in bytes of the array that holds the points, which solvers copy; 0 if they are stored otherwise."""
+        """Size in bytes of the array that holds the rows, which solvers copy; 0 if they are stored otherwise."""
         n, D = self.shape
         return 8.0 * n * D * self.in_memory
 
     @property
     def unread_bytes(self) -> float:
-        """Size in bytes of the array that `in_columns` reads into memory; 0 if the points are there."""
+        """Size in bytes of the array that `in_columns` reads into memory; 0 if the rows are there."""
         return 0.0
 
     def fits(self, copies: float, available: float) -> bool:  # noqa: ARG002  # used by streamed points
@@ -111,68 +74,27 @@ class Points(ABC):
         """Return the matrix as an array, not copied if it is stored as one; otherwise it has to fit in memory."""
         return self.stack(np.array)  # blocks may share their memory
 
-    def by_rows(self, U: Factor | None = None) -> "Points":  # noqa: ARG002  # used by sparse columns
-        """Return the points in the format with fast products with dense matrices, or with this factor."""
+    def by_rows(self, U: Factor | None = None) -> "Rows":  # noqa: ARG002  # used by sparse columns
+        """Return the rows in the format with fast products with dense matrices, or with this factor."""
         return self
 
     @abstractmethod
-    def in_columns(self) -> "ColumnPoints":
-        """Return the points in a format that supports column selection."""
+    def in_columns(self) -> "ColumnRows":
+        """Return the rows in a format that supports column selection."""
 
     @abstractmethod
     def scaled(self, factors: Array) -> Self:
-        """Return the points with columns multiplied by factors, shape (D,)."""
-
-    def with_excluded(self, excluded: Excluded | None) -> Self:
-        """Return the points with a record of the excluded columns, which are already zero."""
-        self.excluded = excluded
-        return self
+        """Return the rows with columns multiplied by factors, shape (D,)."""
 
     @abstractmethod
     def with_offset(self) -> Self:
-        """Return the points with an additional last column of ones."""
+        """Return the rows with an additional last column of ones."""
 
     @abstractmethod
-    def in_basis(self, basis: Array) -> "Points":
+    def in_basis(self, basis: Array) -> "Rows":
         """Return the matrix multiplied by a basis, shape (D, r)."""
 
-    # Weights and constraints: n p_i is the count of a point
-
-    @property
-    def normalized_weights(self) -> Array:
-        """Normalised weights p_i, shape (n,)."""
-        return np.full(len(self), 1.0 / len(self)) if self.weights is None else self.weights
-
-    def times_counts(self, values: Array) -> Array:
-        """Return the values of the points, (n,) or (n, k), times their counts; not copied if all are 1."""
-        if self.weights is None:
-            return values
-        counts = len(self) * self.weights
-        return np.asarray(values * (counts if values.ndim == 1 else counts[:, None]))
-
-    def times_root_counts(self, values: Array) -> Array:
-        """Return the values of the points, (n,) or (n, k), times the roots of their counts; not copied if all are 1."""
-        return scale_by_sqrt_weights(values, self.weights)
-
-    def weighted_rows(self) -> "Points":
-        """Return the points times roots of their counts, with equal weights: means of squares are weighted means."""
-        return self
-
-    def problem_rows(self) -> "Points":
-        """Return the rows for means of norms, with equal weights: points times counts, signed sums over chunklets."""
-        return self
-
-    @property
-    def max_summed(self) -> int:
-        """Largest number of points that are summed in a row; 0 if the rows are not sums."""
-        return self.summed.max_size
-
-    def largest_weight(self, u: Array) -> float:
-        """Return the largest weight u of a row, times the count that scales the error of a point to its row."""
-        top = float((u * self.row_counts).max(initial=0.0))
-        return round_up(top, self.max_summed + 8) if self.max_summed else top
-
-    # Sums over rows, with equal weights
+    # Sums over rows
 
     def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
         """Return ``function(block, *aligned)`` of the row blocks, stacked."""
@@ -248,7 +170,7 @@ class Points(ABC):
 
     @abstractmethod
     def mean_squares(self) -> Array:
-        """Return the (weighted) means of the squared entries of the columns, shape (D,)."""
+        """Return the means of the squared entries of the columns, shape (D,)."""
 
     def zero_rows(self) -> Mask:
         """Return the mask of zero rows, shape (n,): they contribute only to the number of rows in means."""
@@ -260,7 +182,7 @@ class Points(ABC):
 
     def labels_factor(self, U: Factor) -> LazyFactor:
         """Return F, or a function that computes it: the unit rows of X U; Y = FF' is optimal for V = UU' (App. C.2)."""
-        return self.summed.expand(unit_rows(self @ order_columns(U, rtol=1e-16)))
+        return unit_rows(self @ order_columns(U, rtol=1e-16))
 
     @property
     def accumulation_length(self) -> int:
@@ -275,10 +197,6 @@ class Points(ABC):
     def absolute_sum_bound(self, squares: Array, weight: float) -> Array:  # noqa: ARG002  # used by sparse columns
         """Return bounds on sums of absolute terms, given the sums of squares of the columns, and of their weights."""
         return squares  # no term is negative
-
-    def mean_of(self, values: Array) -> Array:
-        """Return the (weighted) mean of the points' values over the first axis."""
-        return mean_of(values, self.weights)
 
     def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
         """Return the sums of one pass over all rows for a factor, with u = 1/sqrt(max(q, floor)) for several floors.
@@ -305,34 +223,32 @@ class Points(ABC):
 
     # Sums with error bounds, for the exactly centred data
 
-    def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return a lower bound on sum sqrt(q_i) and an upper one on sum q_i, without the errors of the additions."""
-        counts = () if self.weights is None else (len(self) * self.weights,)
+    def sum_bounds(self, factor: RoundedFactor, *counts: Array) -> tuple[float, float]:
+        """Return a lower bound on sum sqrt(q_i) and an upper one on sum q_i, without the errors of the additions.
+
+        Both are sums of the terms times the counts of the rows, (n,), if these are given.
+        """
         sqrt_sum, total = self.add(partial(block_sum_bounds, factor), *counts)
         return sqrt_sum, total
 
-    def residual_bound(self, target: Array, v: Array, target_roundings: float = 4.0) -> float:
-        """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
-        units, n = self.column_scales(), len(self)
+    def residual_bounds(self, target: Array, v: Array, units: Array, target_roundings: float = 4.0) -> Array:
+        """Return upper bounds on (target_i - x_i'v)^2, shape (n,), from columns scaled by units."""
 
         def of_block(block: Array, target: Array) -> Array:
-            return residual_bounds(block @ v, row_norms(block, units), target, v / units, n, target_roundings)
+            bounds = row_norms(block, units), target, v / units, len(self), target_roundings
+            return residual_bounds(block @ v, *bounds)
 
-        return float(np.mean(self.times_counts(self.stack(of_block, target))))
+        return self.stack(of_block, target)
 
     def whitening_error_bounds(
-        self, W: Array, whitened: "Points", diagonal: Array, outside: float = 0.0
+        self, W: Array, whitened: "Rows", diagonal: Array, outside: float = 0.0
     ) -> WhiteningErrorBounds:
         """Return bounds on the errors of X W, and of W'(X'X/n + Diag(diagonal))W = I, given X's norm outside W."""
         return whitening_error_bounds(self.array(), W, whitened.array(), diagonal, outside)
 
-    def column_scales(self) -> Array:
-        """Return powers of two, shape (D,), that scale the columns to norm about one."""
-        return power_of_two(inverse_or_one(np.sqrt(self.mean_squares())))
 
-
-class ColumnPoints(Points):
-    """Points in memory that support column selection and products of pairs of columns."""
+class ColumnRows(Rows):
+    """Rows in memory that support column selection and products of pairs of columns."""
 
     def in_columns(self) -> Self:
         return self
@@ -341,15 +257,15 @@ class ColumnPoints(Points):
         return self.hstack(np.ones((len(self), 1)))
 
     @abstractmethod
-    def as_dense(self) -> "ColumnPoints":
-        """Return the points stored as an array, not copied if they are."""
+    def as_dense(self) -> "ColumnRows":
+        """Return the rows stored as an array, not copied if they are."""
 
     @abstractmethod
     def hstack(self, F: Array) -> Self:
-        """Return the points with the columns of an array appended."""
+        """Return the rows with the columns of an array appended."""
 
     @abstractmethod
-    def squares(self) -> "ColumnPoints":
+    def squares(self) -> "ColumnRows":
         """Return the squared entries."""
 
     @abstractmethod

@@ -13,7 +13,7 @@ import scipy.sparse.linalg
 from diffrac_cvx.certificates.values import certified_labels_value, certified_value
 from diffrac_cvx.errors import InvalidBoundError
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.factors import Factor, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.points.table import Table
@@ -54,6 +54,7 @@ class RoundingBound:
         d = self.X.shape[1]
         pair_penalty = weights_of(self.penalty, d)
         G = (pair_penalty if G.shape[0] == d else pair_penalty.with_offset()).make_feasible(G)
+        G = G.sorted_indices() if is_sparse(G) else G  # SciPy may sort them later, and with them round the value again
         value = certified_value(self.X, self.nu, self.penalty, G)
         return (G, value) if value <= 1.0 else (np.zeros((G.shape[0], 1)), 1.0)  # V = 0 for NaN too
 

@@ -91,9 +91,9 @@ assert not found.disagreements
 del dc.registry.RELAXATIONS["linked"]
 
 # %%
-# Inside the package: a file in ``diffrac_cvx/relaxations/``, its name in ``diffrac_cvx/relaxations/__init__.py`` and in
-# ``diffrac_cvx/__init__.py``, its record in ``diffrac_cvx/registry.py``, a page in ``docs/relaxations``, its name in ``docs/api.rst``
-# and in the README's table, a case in ``tests/relaxations/test_relaxations.py`` and a line in ``experiments/validate/cells.py``.
+# Inside the package: a file in ``diffrac_cvx/relaxations/``, its record in ``diffrac_cvx/registry.py`` and its name in
+# ``diffrac_cvx/__init__.pyi``. The reference, `compare`, the interactive page and the tests then have it. A page in
+# ``docs/relaxations``, with an example, appears beside the others.
 #
 # A solver
 # --------

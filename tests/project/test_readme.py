@@ -15,6 +15,7 @@ from sklearn.datasets import load_breast_cancer
 import diffrac_cvx as dc
 from diffrac_cvx.problem.formatting import format_ends
 from experiments.benchmark.findings import SHOWN
+from experiments.harness.command import find_experiments
 from experiments.harness.reproduction import FIGURES, PASSAGES, with_passage
 from experiments.problems import INSTANCES, NOISE, SPARSITY, timed_data_of
 from experiments.structure.findings import CLEAR
@@ -49,10 +50,9 @@ def test_a_row_on_a_relaxation_is_its_record_and_every_make_target_that_is_named
         assert ("constraints" in record.takes) == bool(record.penalty)
         assert sorted(re.findall(r"\d+", equations)) == sorted(re.findall(r"\d+", " ".join(record.equations)))
         assert penalty == (", ".join(part for part in ("ridge", "l1") if part in record.penalty) or "none")
-    makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"make ([a-z-]+)", README):
-        if target not in {"alone"}:
-            assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    targets += [name.replace("_", "-") for name in find_experiments()]
+    assert set(re.findall(r"make ([a-z-]+)", README)) <= set(targets)
 
 
 def test_what_the_readme_says_of_experiments_is_what_their_tables_say():
@@ -146,7 +146,7 @@ def test_the_targets_that_make_figures_runs_are_named():
     assert sorted(re.findall(r"`make ([a-z-]+)`", rows)) == sorted({*re.findall("[a-z-]+", loop)} - {"reproduction"})
 
 
-def test_make_uses_every_core_whatever_the_threads_of_a_process():
+def test_make_lists_every_experiment_and_uses_every_core_whatever_the_threads_of_a_process():
     outside = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "JOBS"}
     environment = {**outside, "OMP_NUM_THREADS": "1"}
     printed = subprocess.run(
@@ -154,3 +154,5 @@ def test_make_uses_every_core_whatever_the_threads_of_a_process():
         text=True, check=True,
     ).stdout  # fmt: skip
     assert f"JOBS={len(os.sched_getaffinity(0))} " in printed
+    for name in find_experiments():
+        assert re.search(rf"^{name.replace('_', '-')} +\w.*[^\"]$", printed, flags=re.MULTILINE), name

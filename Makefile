@@ -40,8 +40,11 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .PHONY: help env test test-all test-page check format coverage mutation explore packages data docs reproduction recheck answer figures \
         wheel sdist clean distclean rival-packages
 
-help: ## list the targets and variables
+help: ## list the targets, the experiments and the variables
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
+	@echo "Experiments (GRID, JOBS; on real data DIFFRAC_DATA_HOME; a few install packages by pip or apt):"
+	@awk 'FNR == 1 { name = FILENAME; sub(/(\/cells)?\.py$$/, "", name); sub(/.*\//, "", name); gsub("_", "-", name); \
+	    gsub(/^r?"""|"""$$/, ""); printf "%-18s%s\n", name, $$0 }' $(EXPERIMENT_FILES)
 	@echo "Variables: PYTHON=$(PYTHON) GRID=$(GRID) SOLVER=$(SOLVER) JOBS=$(JOBS) SCHEDULER=$(SCHEDULER) PORT=$(PORT)"
 
 env: $(STAMP) ## create .venv, or update it to the pinned versions
@@ -85,39 +88,14 @@ format: $(STAMP) ## sort the imports and format the code
 	$(RUN) ruff check --select I --fix
 	$(RUN) ruff format
 
-# Every experiment is a target: a folder with a cells.py, or a module in the folder of another one. The lines with help
-# texts are for `make help`.
-EXPERIMENTS := $(subst _,-,$(patsubst experiments/%/cells.py,%,$(wildcard experiments/*/cells.py))) \
-    convergence scale noise affine-law
+# Every experiment is a target: a folder whose cells.py defines cells_of, or another module that does.
+EXPERIMENT_FILES := $(shell grep -lw '^def cells_of' experiments/*/*.py)
+EXPERIMENTS := $(subst _,-,$(basename $(notdir $(EXPERIMENT_FILES:/cells.py=))))
 .PHONY: $(EXPERIMENTS)
 $(EXPERIMENTS): $(STAMP)
 	$(RUN) experiments $@ --grid $(GRID) --jobs $(JOBS) $(CLUSTER) $(REFERENCE)
 
-phase-transition: ## Figure 1: rank and error against n and d (GRID, SOLVER, JOBS)
-sparse-regime: ## section 5.2: the conjecture n = O(l d), and lambda against d (GRID, JOBS)
-unbalanced: ## Figure 2: unbalanced clusters (GRID, JOBS)
-runtime: ## Figure 3: time and error of each solver (GRID, JOBS)
-robustness: ## Figure 4: robustness to noise dimensions (GRID, JOBS)
-noise: ## error and certified gap against label noise (GRID, JOBS)
-rivals: ## comparison with other methods on noiseless data (GRID, JOBS)
-theory: ## section 5: propositions, lemmas and conjectures (GRID, JOBS)
-affine-law: ## number of points for a unique solution without a penalty, relative to d + d(d-1)/4 (GRID, JOBS)
-wide-law: ## when a few informative columns among many reveal two clusters (GRID, JOBS)
-two-class: ## Table 1: two-class data sets (GRID, JOBS; DIFFRAC_DATA_HOME)
-multi-label: ## Figures 5 and 6: many labels (GRID, JOBS; DIFFRAC_DATA_HOME)
-many-clusters: ## more than two clusters, compared with k-means and a Gaussian mixture (GRID, JOBS; DIFFRAC_DATA_HOME)
-scale: ## tables larger than memory: on disk, and sparse (GRID; 4 GB in build)
-validate: ## fast solvers against the reference implementation (GRID, JOBS)
-stress: ## certified bounds of 6 250 adversarial instances against 60-digit arithmetic (GRID, JOBS)
-convergence: ## instances that each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)
-optimal: ## certified optimal labels: exact methods compared, relaxation assessed (GRID, JOBS; DIFFRAC_DATA_HOME)
-structure: ## structure test: false positives and power, compared with other tests (GRID, JOBS)
-groups: ## feature groups: recovery compared with l1 and with wrong groups (GRID, JOBS)
-few-labels: ## few known labels, compared with supervised and semi-supervised methods (GRID, JOBS; DIFFRAC_DATA_HOME, pip, apt)
-choice: ## lambda and ridge chosen without labels, assessed on labelled data sets (GRID, JOBS; DIFFRAC_DATA_HOME)
-wide: ## tables with far more columns than rows, compared with methods for such tables (GRID, JOBS; pip, apt)
-benchmark: ## all solvers: time to a certified gap, memory (GRID; DIFFRAC_DATA_HOME, pip)
-
+# SOLVER=reference solves Figure 1 by CVXPY.
 phase-transition: REFERENCE = $(if $(filter reference,$(SOLVER)),--reference)
 wide: packages
 benchmark choice: rival-packages

@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx import relaxations
 from diffrac_cvx.baselines import alternating_optimization, gaussian_mixture, kmeans_standardized, kmeans_whitened
 from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Bracket, Progress, Result
+from diffrac_cvx.relaxations import Relaxation
+from diffrac_cvx.relaxations.direction_space import lifted, v_space, v_space_normalized
+from diffrac_cvx.relaxations.label_space import constrained_alpha, correlation, multiclass, penalized_nu
 from diffrac_cvx.solvers import fista, low_rank
 from diffrac_cvx.solvers.reference import SMALL_NONZEROS, SMALL_SIDE
 
@@ -145,7 +147,7 @@ class RelaxationRecord:
         Solvers that are not used unless selected by name, with reasons.
     """
 
-    builder: Callable[..., relaxations.Relaxation]
+    builder: Callable[..., Relaxation]
     equations: tuple[str, ...]
     summary: str
     takes: tuple[str, ...] = ("nu", "penalty")
@@ -159,7 +161,7 @@ class RelaxationRecord:
         """Its name in tables."""
         return self.equations[0]
 
-    def build(self, task: ComparisonTask) -> relaxations.Relaxation:
+    def build(self, task: ComparisonTask) -> Relaxation:
         """Return the relaxation of the data and parameters of a task."""
         return self.builder(task.X, **{name: getattr(task, name) for name in self.takes})
 
@@ -226,25 +228,25 @@ WITH_CONSTRAINTS = ("nu", "penalty", "constraints")
 
 RELAXATIONS: dict[str, RelaxationRecord] = {
     "v_space": RelaxationRecord(
-        relaxations.v_space, ("(15)", "(12)", "(14)", "(20)"), "direction only", WITH_CONSTRAINTS, rows="d + 1"
+        v_space, ("(15)", "(12)", "(14)", "(20)"), "direction only", WITH_CONSTRAINTS, rows="d + 1"
     ),
     "v_space_normalized": RelaxationRecord(
-        relaxations.v_space_normalized, ("(21)",), "normalised direction", WITH_CONSTRAINTS, rows="d + 1",
+        v_space_normalized, ("(21)",), "normalised direction", WITH_CONSTRAINTS, rows="d + 1",
         bounds_15=from_normalized,
     ),
-    "lifted": RelaxationRecord(relaxations.lifted, ("(11)",), "labels and direction", WITH_CONSTRAINTS, rows="n + d"),
+    "lifted": RelaxationRecord(lifted, ("(11)",), "labels and direction", WITH_CONSTRAINTS, rows="n + d"),
     "penalized_nu": RelaxationRecord(
-        relaxations.penalized_nu, ("(8)", "(16)"), "penalised imbalance", WITH_CONSTRAINTS, penalty=("ridge",)
+        penalized_nu, ("(8)", "(16)"), "penalised imbalance", WITH_CONSTRAINTS, penalty=("ridge",)
     ),
     "multiclass": RelaxationRecord(
-        relaxations.multiclass, ("section 4",), "k classes", takes=("k", "nu"), penalty=(), bounds_15=from_multiclass
+        multiclass, ("section 4",), "k classes", takes=("k", "nu"), penalty=(), bounds_15=from_multiclass
     ),
     "constrained_alpha": RelaxationRecord(
-        relaxations.constrained_alpha, ("(7)",), "fixed imbalance, without penalty", takes=("alpha",), penalty=(),
+        constrained_alpha, ("(7)",), "fixed imbalance, without penalty", takes=("alpha",), penalty=(),
         bounds_15=from_constrained,
     ),
     "correlation": RelaxationRecord(
-        relaxations.correlation, ("(24)", "(23)"), "correlation (trivial for all data)", takes=(), penalty=(),
+        correlation, ("(24)", "(23)"), "correlation (trivial for all data)", takes=(), penalty=(),
         bounds_15=no_bound,
         skipped_solvers={"SCS": "the matrix grows without bound, so SCS takes minutes; select by name"},
     ),

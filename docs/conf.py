@@ -36,7 +36,7 @@ extensions = [
     "sphinx-mathjax-offline",  # MathJax itself: the pages ask nothing of a network
     "executed",
 ]
-# The galleries' own index pages are not used: relaxations.rst, index.rst list the pages in the order of reading.
+# The galleries' own index pages are not used: relaxations.rst and index.rst list the pages.
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "auto/tutorial/index.rst", "auto/relaxations/index.rst",
                     "auto/guides/index.rst"]  # fmt: skip
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}

@@ -95,6 +95,13 @@ def table_of_methods() -> str:
     return list_table(("method", "problem", "penalties, constraints", "side of its cone"), rows)
 
 
+def reference_of_builders() -> str:
+    """Return the page of the reference that lists the builder of each relaxation."""
+    title, names = "Builders of relaxations", [f"   {name}" for name in dc.registry.RELAXATIONS]
+    head = [title, "=" * len(title), "", ".. currentmodule:: diffrac_cvx", ""]
+    return "\n".join([*head, ".. autosummary::", "   :toctree: api", "", *names, ""])
+
+
 def table_of_sizes() -> str:
     """Return the cone of each relaxation, and the memory that `solve` estimates."""
     task = dc.registry.ComparisonTask(X=dc.datasets.make_planted(N, D, rng=0).X, alpha=0.25)
@@ -147,8 +154,9 @@ def from_figure(stem: str, text: Callable[[pd.DataFrame], str]) -> str:
 
 
 def write(folder: Path) -> None:
-    """Write all tables, each to a file that a page includes."""
+    """Write the page of the builders, and all tables, each to a file that a page includes."""
     folder.mkdir(exist_ok=True)
+    (folder / "builders.rst").write_text(reference_of_builders())
     texts = {name: text() for name, text in TABLES.items()}
     texts |= {name: from_figure(*source) for name, source in FROM_FIGURES.items()}
     for name, text in texts.items():

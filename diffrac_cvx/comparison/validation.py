@@ -23,7 +23,7 @@ from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.formatting import format_ends, format_gap, format_lower, formatted_lower, formatted_upper
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Result, Status
-from diffrac_cvx.relaxations import v_space
+from diffrac_cvx.relaxations.direction_space import v_space
 from diffrac_cvx.solvers import solve
 
 SHAPES = ((12, 3), (20, 5), (30, 8), (40, 2), (25, 12), (60, 6), (10, 14), (8, 20), (16, 16), (30, 1))

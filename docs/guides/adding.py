@@ -91,9 +91,9 @@ assert not found.disagreements
 del dc.registry.RELAXATIONS["linked"]
 
 # %%
-# Inside the package: a file in ``diffrac_cvx/relaxations/``, its name in ``diffrac_cvx/relaxations/__init__.py`` and in
-# ``diffrac_cvx/__init__.py``, its record in ``diffrac_cvx/registry.py``, a page in ``docs/relaxations``, its name in ``docs/api.rst``
-# and in the README's table, a case in ``tests/relaxations/test_relaxations.py`` and a line in ``experiments/validate/cells.py``.
+# Inside the package: a file in ``diffrac_cvx/relaxations/``, its record in ``diffrac_cvx/registry.py`` and its name in
+# ``diffrac_cvx/__init__.pyi``. The reference, `compare`, the interactive page and the tests then have it. A page in
+# ``docs/relaxations``, with an example, appears beside the others.
 #
 # A solver
 # --------
@@ -275,8 +275,8 @@ assert theirs.lower <= ours.upper
 # a dual point and certified bounds, without which it cannot lead; between them it yields, wherever it may be paused, the operations
 # of its next step. It calls ``check_deadline`` in long loops, counts work outside the package's linear algebra by ``count_work``,
 # and takes at most ``stopping.max_iter`` steps. Points may be neither in memory nor dense, and a warm start may be sparse.
-# ``tests/solvers/test_strategy_contract.py``, with a case for the strategy, checks it alone, ``tests/solvers/test_race.py`` and
-# ``tests/solvers/frozen.json`` check the race; answers with fewer or more steps are frozen anew.
+# ``tests/solvers/test_strategy_contract.py``, with a case for the strategy, checks it alone, and ``tests/solvers/test_race.py``
+# checks the race.
 #
 # A data set
 # ----------
@@ -366,6 +366,7 @@ assert status == 0
 
 # %%
 # Inside the project: a folder in ``experiments/`` with ``cells_of`` and ``measure`` in ``cells.py``, ``findings`` in
-# ``findings.py`` and ``draw`` in ``plot.py``, which ``make NAME`` and ``python -m experiments NAME`` then run, its description
-# in the ``Makefile``, and its name in ``experiments/harness/reproduction.py``.  A result on a statement of the paper is a ``Rule`` that names the statement, over the
-# table of a ``Finding``; ``tests/experiments/rule_tables`` has tables on which it agrees, agrees in part and differs.
+# ``findings.py`` and ``draw`` in ``plot.py``, or all in ``cells.py``; ``make NAME`` and ``python -m experiments NAME`` then run it, and
+# ``make help`` prints the first line of its docstring. With a ``TITLE`` and an ``ABOUT`` beside its findings, ``make reproduction``
+# writes its section of the page :doc:`/beyond`. A result on a statement of the paper is a ``Rule`` that names the statement, over
+# the table of a ``Finding``; ``tests/experiments/rule_tables`` has tables on which it agrees, agrees in part and differs.

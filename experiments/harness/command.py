@@ -89,12 +89,16 @@ def find_experiments() -> dict[str, Path]:
     return dict(sorted(names.items()))
 
 
-def load(name: str) -> Experiment:
-    """Return an experiment by the names that its modules define: those of its folder, or a single one."""
-    path = find_experiments()[name]
+def modules_of(path: Path) -> list[Path]:
+    """Return the modules of an experiment from its first: those of its folder, or that one."""
     paths = [path.with_name(f"{module}.py") for module in MODULES] if path.stem == "cells" else [path]
+    return list(filter(Path.exists, paths))
+
+
+def load(name: str) -> Experiment:
+    """Return an experiment by the names that its modules define."""
     defined: dict[str, Any] = {"TABLE": name}
-    for each in filter(Path.exists, paths):
+    for each in modules_of(find_experiments()[name]):
         defined |= vars(import_module(f"experiments.{each.parent.name}.{each.stem}"))
     given = {field: defined[name] for field, name in NAMES.items() if name in defined}
     return Experiment(draw=defined.get("draw"), **given)

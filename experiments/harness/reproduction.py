@@ -1,7 +1,7 @@
 """Write docs/reproduction.md, docs/beyond.md and the passages of the README on experiments, from the tables.
 
-The first page has every statement of the paper with its verdict; the second has the experiments beyond the paper that
-cluster data.  Run ``make reproduction``.  It fails if a statement has neither a verdict nor a test.
+The first page has every statement of the paper with its verdict; the second has every other experiment whose findings
+have a TITLE and an ABOUT.  Run ``make reproduction``.  It fails if a statement has neither a verdict nor a test.
 
 Experiments that test this package's solvers (``validate``, ``stress``, ``convergence``, ``benchmark``) are described in
 the guides about solvers and reliability: they make no statement about the paper.
@@ -21,7 +21,7 @@ from diffrac_cvx.machine.writing import write_text
 from experiments import answer
 from experiments.benchmark import findings as benchmark
 from experiments.harness import provenance
-from experiments.harness.command import load
+from experiments.harness.command import find_experiments, load, modules_of
 from experiments.harness.findings import (
     BY_NAME,
     STATEMENTS,
@@ -38,13 +38,14 @@ PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
 PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {"answer": answer.passage, "benchmark": benchmark.passage}
 END = "<!-- end -->\n"  # of a passage of the README; its begin names the table
-OF_PAPER = (  # folders, each with TITLE, ABOUT and findings in its findings.py
+OF_PAPER = (  # in the order of the paper
     "phase_transition", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class", "multi_label",
 )  # fmt: skip
-BEYOND = (
-    "noise", "rivals", "affine_law", "many_clusters", "choice", "wide", "wide_law", "optimal", "few_labels",
-    "structure", "groups",
-)  # fmt: skip
+BEYOND = tuple(
+    name
+    for name, path in find_experiments().items()
+    if name not in OF_PAPER and any("\nTITLE = " in module.read_text("utf-8") for module in modules_of(path))
+)
 EXPERIMENTS = OF_PAPER + BEYOND
 NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.VACUOUS, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
 HEAD = """\

@@ -41,19 +41,12 @@ def two_valued_component(
 
     Parameters
     ----------
-    X : (n, d) array
-        Data; columns are standardised internally.
     criterion : {"kurtosis", "dip", "pursuit", "diffrac"}
         Criterion for two values; default "kurtosis".
     components : int
         Number of components to search; default 20.  At most n/2 are used: with n - 1, every labelling is a direction.
-    rng : numpy.random.Generator or int
-        Random generator of the directions, or its seed.
 
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is invalid; the message names the value and the remedy.
+    X, rng and errors are those of `baselines.kmeans_standardized`.
     """
     data = standardize_columns(as_data(X))
     search = PURSUIT_CRITERIA[one_of(criterion, "criterion", PURSUIT_CRITERIA)]
@@ -147,15 +140,7 @@ def spectral_kurtosis(X: npt.ArrayLike) -> Array:
     "Clustering a mixture of Gaussians with unknown covariance", 2021, also cluster by a spectral method with O(d^2)
     samples.  This function uses the eigenvector only; `rounding.refine` improves the labels.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred internally.
-
-    Raises
-    ------
-    DataError
-        If X is invalid.
+    X, (n, d), is centred internally; DataError is raised if it is invalid.
     """
     Q = column_basis(as_data(X))
     n, r = Q.shape

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from clusterings import assert_affine_changes_keep_labels, assert_finds_far_groups, assert_two_clusters_by_data_and_seed
 from sklearn.cluster import KMeans
 
 from diffrac_cvx.baselines import alternating_optimization, gaussian_mixture, kmeans_standardized, kmeans_whitened
@@ -22,32 +23,19 @@ each = pytest.mark.parametrize("name", ALL)
 
 @pytest.mark.parametrize("name", OF_COLUMNS)
 def test_two_far_groups_are_found_whatever_the_units_and_the_type_of_the_entries(name):
-    y = np.where(np.arange(40) % 2 == 0, 1.0, -1.0)
-    X = np.rint(40.0 * y[:, None] + 10.0 * np.random.default_rng(0).standard_normal((40, 6))).astype(int)
-    X.setflags(write=False)
-    for data in (X, X * [1e4, 1.0, 1e-4, 3.0, -7.0, 1e2] + 5.0):
-        np.testing.assert_array_equal(ALL[name](data, rng=0), y)
+    assert_finds_far_groups(ALL[name])
 
 
 @pytest.mark.parametrize("name", OF_ALL_DIRECTIONS)
 def test_no_affine_change_of_the_data_and_no_column_that_depends_on_others_changes_the_labels(name):
-    rng = np.random.default_rng(4)
-    X = make_planted(60, 4, 4, rng=rng).X
-    mixed = X @ rng.standard_normal((4, 4)) * 1e3 + rng.standard_normal(4)
-    for data in (mixed, np.column_stack([X, X[:, 0] - 2 * X[:, 1]])):
-        np.testing.assert_array_equal(ALL[name](data, rng=0), ALL[name](X, rng=0))
+    assert_affine_changes_keep_labels(ALL[name])
 
 
 @each
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 @pytest.mark.parametrize(("n", "d"), [(2, 3), (3, 1), (4, 50), (30, 2)])
 def test_small_and_long_tables_have_two_clusters_by_the_data_and_the_seed_alone_and_the_first_is_one(name, n, d):
-    X = np.random.default_rng(2).standard_normal((n, d))
-    found = ALL[name](X, rng=3)
-    assert found.shape == (n,)
-    assert found[0] == 1.0
-    assert set(found) == {-1.0, 1.0}
-    np.testing.assert_array_equal(found, ALL[name](X, rng=np.random.default_rng(3)))
+    assert_two_clusters_by_data_and_seed(ALL[name], n, d)
 
 
 @each

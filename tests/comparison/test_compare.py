@@ -14,9 +14,6 @@ from diffrac_cvx.registry import baseline_method
 
 PLANTED = dc.datasets.make_planted(20, 3, noise=0.2, rng=0)
 PENALTIES = {"none": (0.7, dc.Penalty()), "ridge": (0.6, dc.Penalty(a=0.3)), "l1": (0.5, dc.Penalty.l1(0.05))}
-SOLVERS = ("SCS", "CLARABEL")
-NEEDS_NO_PENALTY = {f"{name}/{s}" for name in ("multiclass", "constrained_alpha", "correlation") for s in SOLVERS}
-SLOW = {"correlation/SCS", "fista published"}  # run only if selected by name
 
 
 @pytest.fixture(scope="module", params=PENALTIES)
@@ -72,11 +69,15 @@ def test_all_methods_agree_within_their_proved_gaps_on_the_scale_of_15(case):
 
 def test_by_default_all_that_fit_are_run_the_quick_ones_first_and_the_others_are_named_with_the_reason(case):
     _, penalty, comparison = case
-    expected = set(list_methods()) - SLOW - (NEEDS_NO_PENALTY if penalty != dc.Penalty() else set())
-    expected -= {"penalized_nu/SCS", "penalized_nu/CLARABEL"} if penalty.has_l1 else set()
-    assert set(comparison.method_results) == expected
+    methods = list_methods()
+    slow = {name for name, method in methods.items() if method.too_large(*PLANTED.X.shape)}
+    other = {name for name, method in methods.items() if registry.explain_unsupported(method.parts, penalty)}
+    assert slow >= {"correlation/SCS", "fista published"}
+    assert other >= ({"multiclass/SCS", "constrained_alpha/CLARABEL"} if penalty != dc.Penalty() else set())
+    assert ("penalized_nu/SCS" in other) == penalty.has_l1
+    assert set(comparison.method_results) == set(methods) - slow - other
     said = " ".join(note for note in comparison.notes if "skipped: " in note)
-    assert all(name in said for name in set(list_methods()) - expected)
+    assert all(name in said for name in slow | other)
     names = list(comparison.method_results)
     through_cvxpy = [name for name in names if "/" in name]
     assert names[0] == "low_rank"
@@ -103,7 +104,7 @@ def test_a_row_says_what_the_functions_say_and_a_baseline_has_labels_and_proves_
     np.testing.assert_array_equal(comparison.labels["alternating"], expected)
     np.testing.assert_array_equal(comparison.labels["k-means"], dc.baselines.kmeans_whitened(PLANTED.X, rng=0))
     alone = [name for name in rows if name not in comparison.results]
-    assert alone == ["k-means", "alternating", "k-means standardised", "Gaussian mixture"]
+    assert alone == list(registry.BASELINES)
     for name in alone:
         assert np.isnan([rows[name]["value"], rows[name]["gap"], rows[name]["error_sign_leading"]]).all()
         assert rows[name]["error"] == dc.metrics.clustering_error(PLANTED.y, comparison.labels[name])

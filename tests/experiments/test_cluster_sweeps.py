@@ -24,7 +24,7 @@ from toy import (
 )
 
 import experiments.harness.sweep as runner
-from experiments.harness.command import INTERRUPTED, REFUSED
+from experiments.harness.command import INTERRUPTED, REFUSED, find_experiments
 
 ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
 pytestmark = pytest.mark.usefixtures("folder")
@@ -82,7 +82,7 @@ def test_without_dask_the_message_names_the_extra(monkeypatch, capsys):
 
 
 def test_make_names_the_scheduler_only_where_it_is_set():
-    targets = [path.parent.name.replace("_", "-") for path in ROOT.glob("experiments/*/cells.py")]
+    targets = [name.replace("_", "-") for name in find_experiments()]
     for extra, said in (["SCHEDULER=tcp://a:1"], len(targets)), ([], 0):
         made = subprocess.run(["make", "-n", *targets, *extra], cwd=ROOT, capture_output=True, text=True, check=True)
         assert made.stdout.count('--scheduler "tcp://a:1"') == made.stdout.count("--scheduler") == said

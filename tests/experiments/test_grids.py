@@ -14,10 +14,8 @@ from experiments.harness.findings import format_found
 from experiments.harness.reproduction import FIGURES
 from experiments.harness.tables import read_table
 
-EXPERIMENTS = (
-    "affine_law", "convergence", "groups", "noise", "optimal", "phase_transition", "rivals", "robustness", "runtime",
-    "scale", "sparse_regime", "stress", "structure", "theory", "unbalanced", "validate", "wide_law",
-)  # fmt: skip
+LARGE = {"benchmark", "choice", "few_labels", "wide"}  # whose grids load large packages
+EXPERIMENTS = [pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE)) for name in find_experiments()]
 CHECKED = [name for name in find_experiments() if load(name).check is not None]
 SMALLER = {  # cheaper settings of the smoke grids
     "few_labels": {},

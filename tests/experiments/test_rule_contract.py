@@ -5,11 +5,13 @@ from importlib import import_module
 import pytest
 from rules import AGREES, DIFFERS, PARTLY
 
+from experiments.harness.command import find_experiments
 from experiments.harness.findings import BY_NAME
-from experiments.harness.reproduction import EXPERIMENTS, findings_of
+from experiments.harness.reproduction import findings_of
 
-WITH_RULES = (*EXPERIMENTS, "benchmark")
-RULES = {rule.statement: (stem, rule) for stem in WITH_RULES for rule in getattr(findings_of(stem), "RULES", ())}
+RULES = {
+    rule.statement: (stem, rule) for stem in find_experiments() for rule in getattr(findings_of(stem), "RULES", ())
+}
 
 
 @pytest.mark.parametrize("statement", RULES)
@@ -29,7 +31,7 @@ def test_the_words_of_a_rule_name_its_outcomes(statement):
     assert statement in BY_NAME or " " in statement
 
 
-@pytest.mark.parametrize("stem", WITH_RULES)
+@pytest.mark.parametrize("stem", find_experiments())
 def test_every_rule_of_an_experiment_is_tested_once(stem):
     rules = [rule.statement for rule in getattr(findings_of(stem), "RULES", ())]
     assert len(set(rules)) == len(rules)

@@ -86,10 +86,7 @@ def is_own(function, module):
 FUNCTIONS = functions_of("X")
 # Formats in memory that a function could misread before it converts them to numbers.
 QUICK = ("tuples", "data frame of Int64", "int8", "matrix", "read-only", "memory map", "csc")
-COSTLY = {  # with CVXPY, or with many resamples
-    "constrained_alpha", "correlation", "gaussian_mixture", "ifpca", "lifted", "multiclass",
-    "penalized_nu", "sparse_component", "structure_test", "v_space", "v_space_normalized",
-}  # fmt: skip
+COSTLY = {*dc.registry.RELAXATIONS, "gaussian_mixture", "structure_test"}  # with CVXPY, or with many resamples
 QUICK_OF_COSTLY = ("data frame of Int64", "int8", "csc")
 every_matrix = quick_or_slow(
     "form, matrix, penalty",

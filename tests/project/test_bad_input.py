@@ -15,18 +15,14 @@ V = np.eye(3)
 Y = np.where(np.arange(8) < 5, 1.0, -1.0)
 
 
-def optimum(relaxation):
-    return dc.solve(relaxation, "CLARABEL").value
+def relaxed(record):
+    """Return the optimum of a relaxation as a function of X and of its parameters."""
+    given = {name: value for name, value in {"nu": 0.5, "alpha": 0.2, "k": 3}.items() if name in record.takes}
+    return lambda X, **more: dc.solve(record.builder(X, **given | more), "CLARABEL").value
 
 
 # As functions of X and of keywords; each returns numbers that depend on the data.
-TAKES_X = {
-    "constrained_alpha": lambda X, alpha=0.2: optimum(dc.constrained_alpha(X, alpha)),
-    "penalized_nu": lambda X, nu=0.5, **more: optimum(dc.penalized_nu(X, nu, **more)),
-    "lifted": lambda X, nu=0.5, **more: optimum(dc.lifted(X, nu, **more)),
-    "v_space": lambda X, nu=0.5, **more: optimum(dc.v_space(X, nu, **more)),
-    "v_space_normalized": lambda X, nu=0.5, **more: optimum(dc.v_space_normalized(X, nu, **more)),
-    "correlation": lambda X: optimum(dc.correlation(X)),
+TAKES_X = {name: relaxed(record) for name, record in dc.registry.RELAXATIONS.items()} | {
     "fista": lambda X, nu=0.5, **more: dc.fista(X, nu, **more).V,
     "low_rank": lambda X, nu=0.5, **more: dc.low_rank(X, nu, **more).V,
     "certify_v": lambda X, V=V, nu=0.5, **more: dc.certify_v(X, V, nu, **more),
@@ -36,7 +32,10 @@ TAKES_X = {
     "refine": lambda X, y=Y: dc.rounding.refine(X, y),
     "squared_correlation": lambda X, y=Y: dc.metrics.squared_correlation(X, y),
 }
-WITH_NU = [name for name in TAKES_X if name.startswith(("pen", "lift", "v_", "fista", "low", "cert"))]
+RELAXATIONS = dc.registry.RELAXATIONS.items()
+WITH_PENALTY = [name for name, record in RELAXATIONS if "penalty" in record.takes]
+WITH_PENALTY += ["fista", "low_rank", "certify_v", "certify_y", "certify_labels"]
+WITH_NU = sorted({*WITH_PENALTY, *(name for name, record in RELAXATIONS if "nu" in record.takes)})
 WITH_Y = ["certify_labels", "refine", "squared_correlation"]
 SILENT = ["certify_v", "certify_y", "certify_labels"]
 WARNS = [name for name in TAKES_X if name not in SILENT]
@@ -109,7 +108,7 @@ def test_a_parameter_out_of_its_range_is_named_with_its_value(parameter, name):
             functions[name](X, **{parameter: value})
 
 
-@by_name(WITH_NU)
+@by_name(WITH_PENALTY)
 def test_a_penalty_of_the_wrong_kind_or_length_is_refused(function):
     for penalty in (0.1, None, "l1"):
         with pytest.raises(dc.ParameterError, match=re.escape(repr(penalty))):

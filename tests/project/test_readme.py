@@ -15,6 +15,7 @@ from sklearn.datasets import load_breast_cancer
 import diffrac_cvx as dc
 from diffrac_cvx.problem.formatting import format_ends
 from experiments.benchmark.findings import SHOWN
+from experiments.harness.command import find_experiments
 from experiments.harness.reproduction import FIGURES, PASSAGES, with_passage
 from experiments.problems import INSTANCES, NOISE, SPARSITY, timed_data_of
 from experiments.structure.findings import CLEAR
@@ -40,13 +41,18 @@ def test_every_example_runs_on_its_own_and_prints_what_the_readme_shows():
     assert f"prints `{second.strip()}`" in WORDS
 
 
-def test_every_relaxation_is_in_the_table_and_every_make_target_that_is_named_exists():
-    for name in dc.registry.RELAXATIONS:
-        assert f"`{name}(" in README
-    makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"make ([a-z-]+)", README):
-        if target not in {"alone"}:
-            assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+def test_a_row_on_a_relaxation_is_its_record_and_every_make_target_that_is_named_exists():
+    rows = re.findall(r"^\| [^|]* \| ((?:Eq|Sec)[^|]*) \| `(\w+)\(.*\)` \| .* \| (.*) \|$", README, flags=re.MULTILINE)
+    assert len(rows) >= 7
+    assert "the relaxations above that have a penalty accept [must-link" in WORDS
+    for equations, name, penalty in rows:
+        record = dc.registry.RELAXATIONS[name]
+        assert ("constraints" in record.takes) == bool(record.penalty)
+        assert sorted(re.findall(r"\d+", equations)) == sorted(re.findall(r"\d+", " ".join(record.equations)))
+        assert penalty == (", ".join(part for part in ("ridge", "l1") if part in record.penalty) or "none")
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    targets += [name.replace("_", "-") for name in find_experiments()]
+    assert set(re.findall(r"make ([a-z-]+)", README)) <= set(targets)
 
 
 def test_what_the_readme_says_of_experiments_is_what_their_tables_say():
@@ -85,14 +91,12 @@ def test_the_readme_is_short_and_every_file_that_it_links_to_exists():
     assert [link for link in links if not (ROOT / link).is_file()] == []
 
 
-def test_the_relaxations_that_take_no_constraints_are_named():
-    builders = {name: getattr(dc, name) for name in dc.registry.RELAXATIONS} | {
-        "fista": dc.fista, "low_rank": dc.low_rank, "rounding.procrustes": dc.rounding.procrustes,
-        "clustering": dc.DiffracClustering.fit, "cv": dc.DiffracClusteringCV.fit,
-    }  # fmt: skip
-    without = sorted(name for name, builder in builders.items() if "constraints" not in signature(builder).parameters)
-    assert f"{', '.join(f'`{name}`' for name in without[:-1])} and `{without[-1]}` do not." in WORDS
-    assert len(dc.registry.RELAXATIONS) - len([name for name in without if name in dc.registry.RELAXATIONS]) == 4
+def test_what_takes_constraints_besides_relaxations_is_named():
+    assert "`fista`, `low_rank`, the clustering estimators and" in WORDS
+    assert "`rounding.procrustes` does not." in WORDS
+    for function in (dc.fista, dc.low_rank, dc.DiffracClustering.fit, dc.DiffracClusteringCV.fit):
+        assert "constraints" in signature(function).parameters
+    assert "constraints" not in signature(dc.rounding.procrustes).parameters
 
 
 def test_the_default_weights_are_those_of_the_library_and_of_the_estimator():
@@ -142,7 +146,7 @@ def test_the_targets_that_make_figures_runs_are_named():
     assert sorted(re.findall(r"`make ([a-z-]+)`", rows)) == sorted({*re.findall("[a-z-]+", loop)} - {"reproduction"})
 
 
-def test_make_uses_every_core_whatever_the_threads_of_a_process():
+def test_make_lists_every_experiment_and_uses_every_core_whatever_the_threads_of_a_process():
     outside = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "JOBS"}
     environment = {**outside, "OMP_NUM_THREADS": "1"}
     printed = subprocess.run(
@@ -150,3 +154,5 @@ def test_make_uses_every_core_whatever_the_threads_of_a_process():
         text=True, check=True,
     ).stdout  # fmt: skip
     assert f"JOBS={len(os.sched_getaffinity(0))} " in printed
+    for name in find_experiments():
+        assert re.search(rf"^{name.replace('_', '-')} +\w.*[^\"]$", printed, flags=re.MULTILINE), name

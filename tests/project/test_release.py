@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 import diffrac_cvx as dc
+from experiments.harness.command import find_experiments
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -85,6 +86,7 @@ def test_only_a_wheel_that_was_tested_is_published_by_a_job_that_builds_nothing(
 
 def test_every_target_of_make_that_contributors_and_workflows_are_told_to_run_exists():
     targets = set(re.findall(r"^([a-z][a-z-]*):", MAKEFILE, flags=re.MULTILINE))
+    targets |= {name.replace("_", "-") for name in find_experiments()}
     files = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / ".github").rglob("*.[my]*")]
     text = "\n".join(path.read_text() for path in files)
     named = " ".join(re.findall(r"(?:`|run: |^    )make ((?:[a-z][a-z-]*\b *)+)", text, flags=re.MULTILINE)).split()

@@ -34,10 +34,9 @@ LAYERS = [
     ["app.*"],
 ]
 PROOFS = {
-    *(f"problem.penalties.{name}" for name in ("base", "group", "sign")),
-    *(f"certificates.{name}" for name in ("proof", "label_bounds")),
-    "certificates.screening", "certificates.values",
-}  # fmt: skip
+    *(name for name in MODULES if name.startswith("problem.penalties.") and name != "problem.penalties.lassos"),
+    *(f"certificates.{name}" for name in ("proof", "label_bounds", "screening", "values")),
+}
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},

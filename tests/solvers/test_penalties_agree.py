@@ -108,7 +108,7 @@ def test_all_solvers_agree_with_the_judge_where_pairs_have_weights(seed):
     assert check(instance, seed, by_cvxpy=seed % 3 == 0) <= 1e-4
 
 
-@pytest.mark.parametrize("strategy", solver.STRATEGIES, ids=["blocks", "pattern", "one block", "working set"])
+@pytest.mark.parametrize("strategy", solver.STRATEGIES, ids=lambda strategy: strategy.iterates.__name__)
 def test_each_strategy_alone_agrees_with_the_judge_where_pairs_have_weights(small_cores, monkeypatch, strategy):
     monkeypatch.setattr(solver, "STRATEGIES", (strategy,))
     instance = weighted_pairs()
@@ -168,7 +168,7 @@ def small_cores(monkeypatch):
     """Enable the working-set solver also for few columns, and count the bounds certified from a working set."""
     monkeypatch.setattr(working_set, "INITIAL_SIZE", 5)
     monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
-    monkeypatch.setattr(solver, "STRATEGIES", (solver.STRATEGIES[-1], solver.ONE_BLOCK))  # the working set first
+    monkeypatch.setattr(solver, "STRATEGIES", (solver.WORKING_SET, solver.ONE_BLOCK))  # the working set first
     monkeypatch.setattr(driver, "FIRST_SLICE", 1e12)
     sizes, whole = [], working_set.check_kkt
 
@@ -209,7 +209,7 @@ def test_groups_are_solved_on_a_working_set_and_what_is_proved_outside_them_agre
 
     monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
     monkeypatch.setattr(working_set, "INITIAL_SIZE", 4)
-    monkeypatch.setattr(solver, "STRATEGIES", solver.STRATEGIES[-1:])
+    monkeypatch.setattr(solver, "STRATEGIES", (solver.WORKING_SET,))
     monkeypatch.setattr(working_set_certificate, "prove", watched)
     for seed in seeds:
         check(draw_wide_instance(seed), seed, by_cvxpy=False)

@@ -177,10 +177,8 @@ def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stoppin
         yield from sampling.sampling_iterates(by_rows, warm_start, stopping, until_converged=True)
 
 
+BLOCKS = Strategy(components.block_iterates, components.is_blockwise_applicable)
+PATTERN = Strategy(pattern.pattern_iterates, pattern.is_pattern_applicable)
 ONE_BLOCK = Strategy(one_block_iterates)
-STRATEGIES = (
-    Strategy(components.block_iterates, components.is_blockwise_applicable),
-    Strategy(pattern.pattern_iterates, pattern.is_pattern_applicable),
-    ONE_BLOCK,
-    Strategy(working_set.working_set_iterates, working_set.is_working_set_applicable),
-)
+WORKING_SET = Strategy(working_set.working_set_iterates, working_set.is_working_set_applicable)
+STRATEGIES = (BLOCKS, PATTERN, ONE_BLOCK, WORKING_SET)  # in the order of their first slices

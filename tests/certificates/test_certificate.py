@@ -408,6 +408,13 @@ TAMPERED = {
     "another weight of 11'": ("labels", lambda c: with_proof(c, weight=0.9)),
     "no weight of 11'": ("labels", lambda c: with_proof(c, weight=None)),
     "a weight of 11' for (21)": ("labels", lambda c: with_fields(c, relaxation="normalized", F=None, upper=np.inf)),
+    "a weight of 11' and weights": ("labels", lambda c: with_fields(c, F=None, weights=np.arange(1.0, 15.0) / 105.0)),
+    "a point of (8) and weights": ("labels", lambda c: with_fields(c, proofs=(), weights=np.arange(1.0, 15.0) / 105.0)),
+    "weights of (7)": ("imbalance", lambda c: with_fields(c, F=None, proofs=(), weights=np.arange(1.0, 15.0) / 105.0)),
+    "constraints of (7)": (
+        "imbalance",
+        lambda c: with_fields(c, F=None, proofs=(), membership=np.arange(14), sign=np.ones(14)),
+    ),
     "u and t for K classes": ("ridge", lambda c: with_fields(c, relaxation="classes", n_clusters=3, G=None)),
     "branches of a relaxation": (
         "branches",

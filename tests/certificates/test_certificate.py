@@ -295,6 +295,11 @@ def with_fields(given, **changes):
     return replace(given, **{"lower": -1.0, "upper": 2.0, **changes})
 
 
+def trivial(given):
+    """Return the arrays of a certificate, with trivial bounds."""
+    return {**given.arrays(), "lower": -1.0, "upper": 2.0}
+
+
 def with_rows(given, **changes):
     return with_proof(given, rows=given.proofs[0].rows._replace(**changes))
 
@@ -324,7 +329,7 @@ TAMPERED = {
     "u that is too short": ("l1", lambda c: with_proof(c, u=c.proofs[0].u[:-1])),
     "u of one number": ("l1", lambda c: with_proof(c, u=np.ones(1))),
     "u of 0 at a row": ("l1", lambda c: with_proof(c, u=changed(c.proofs[0].u, 0, 0.0))),
-    "negative u": ("l1", lambda c: with_proof(c, u=-c.proofs[0].u)),
+    "negative u": ("l1", lambda c: with_proof(c, u=changed(c.proofs[0].u, 0, -c.proofs[0].u[0]))),
     "negative t": ("l1", lambda c: with_proof(c, t=-c.proofs[0].t)),
     "no u": ("l1", lambda c: with_proof(c, u=None)),
     "nothing that proves": ("l1", lambda c: replace(c, lower=-1.0, proofs=(Proof(t=1.0),))),
@@ -343,6 +348,10 @@ TAMPERED = {
         lambda c: with_rows(c, first=changed(c.proofs[0].rows.first, 2, c.proofs[0].rows.first[0])),
     ),
     "a row without entries": ("rows", lambda c: with_rows(c, ends=changed(c.proofs[0].rows.ends, 0, 0))),
+    "a row that ends before it begins": (
+        "rows",
+        lambda c: with_rows(c, ends=changed(c.proofs[0].rows.ends, 0, c.proofs[0].rows.ends[1] + 3)),
+    ),
     "a row of four entries": ("rows", lambda c: with_rows(c, ends=changed(c.proofs[0].rows.ends, 0, 4))),
     "rows of a relaxation": (
         "rows",
@@ -379,12 +388,19 @@ TAMPERED = {
         lambda c: with_proof(c, C_places=np.array([[0, 1]]), C_values=np.array([0.01])),
     ),
     "E without C": ("ridge", lambda c: with_proof(c, free=np.arange(4))),
-    "a column of E twice": ("working set", lambda c: with_proof(c, free=changed(c.proofs[0].free, 1, 0))),
+    "a column of E twice": (
+        "working set",
+        lambda c: with_proof(c, free=np.insert(c.proofs[0].free, 1, c.proofs[0].free[0])),
+    ),
     "a column of E that does not exist": ("working set", lambda c: with_proof(c, free=c.proofs[0].free + 211)),
-    "E with the offset without one": ("working set", lambda c: replace(with_proof(c), nu=1.0)),
+    "E with the offset without one": (
+        "working set",
+        lambda c: replace(with_proof(c, C_places=np.zeros((0, 2), int), C_values=np.zeros(0)), nu=1.0),
+    ),
     "E beside a G": ("working set", lambda c: with_proof(c, G=np.ones((211, 1)), u=np.zeros(0))),
     "E without the offset": ("working set", lambda c: with_proof(c, free=c.proofs[0].free[:-1], Z=None)),
     "Z without E": ("l1", lambda c: with_proof(c, free=None, blocks=None, Z=np.ones((3, 1)))),
+    "Z of one column for all": ("working set", lambda c: with_proof(c, Z=c.proofs[0].Z[:1])),
     "Z of other columns": ("working set", lambda c: with_proof(c, Z=c.proofs[0].Z[:-1])),
     "blocks without E": ("l1", lambda c: with_proof(c, free=None, blocks=np.zeros(12, dtype=int))),
     "blocks that are not numbered": (
@@ -425,7 +441,10 @@ TAMPERED = {
         "branches",
         lambda c: with_proof(c, signs=c.proofs[0].signs * np.where(np.cumsum(c.proofs[0].signs != 0) > 1, -1, 1)),
     ),
-    "a branch of signs that are 2": ("branches", lambda c: with_proof(c, signs=2 * c.proofs[0].signs)),
+    "a branch of signs that are 2": (
+        "branches",
+        lambda c: replace(with_proof(c), proofs=(Proof(signs=2 * np.eye(14)[0], u=np.ones(14), t=1.0),)),
+    ),
     "a branch of fewer points": ("branches", lambda c: with_proof(c, signs=c.proofs[0].signs[:-1])),
     "a branch without signs among others": ("branches", lambda c: with_proof(c, signs=0 * c.proofs[0].signs)),
     "penalised columns that are excluded": ("rows", lambda c: with_fields(c, excluded=np.arange(4))),
@@ -436,11 +455,11 @@ TAMPERED = {
     "a weight for one point alone": ("rows", lambda c: with_fields(c, weights=np.eye(24)[0])),
     "nu above 1": ("rows", lambda c: with_fields(c, nu=1.5)),
     "nu of a text": ("rows", lambda c: with_fields(c, nu="one")),
-    "a negative ridge": ("ridge", lambda c: {**c.arrays(), "a": -np.ones(12)}),
-    "an infinite l1 weight": ("l1", lambda c: {**c.arrays(), "c": np.full(12, 1e200)}),
-    "a group with two weights": ("groups", lambda c: {**c.arrays(), "c": np.arange(12.0)}),
-    "a group without columns": ("groups", lambda c: {**c.arrays(), "groups": np.arange(12) // 3 + 1}),
-    "signs and groups": ("groups", lambda c: {**c.arrays(), "nonnegative": np.ones(12)}),
+    "a negative ridge": ("ridge", lambda c: {**trivial(c), "a": -np.ones(12)}),
+    "an infinite l1 weight": ("l1", lambda c: {**trivial(c), "c": np.full(12, 1e200)}),
+    "a group with two weights": ("groups", lambda c: {**trivial(c), "c": np.arange(12.0)}),
+    "a group without columns": ("groups", lambda c: {**trivial(c), "groups": np.arange(12) // 3 + 1}),
+    "signs and groups": ("groups", lambda c: {**trivial(c), "nonnegative": np.ones(12)}),
     "another relaxation": ("rows", lambda c: with_fields(c, relaxation="normalized")),
     "no relaxation": ("rows", lambda c: with_fields(c, relaxation="the best one")),
     "an alpha outside": ("imbalance", lambda c: with_fields(c, alpha=1.5)),
@@ -464,21 +483,27 @@ TAMPERED = {
     ),
     "signs that are 2": ("rows", lambda c: with_fields(c, membership=np.arange(24), sign=np.full(24, 2.0))),
     "a chunklet without points": ("rows", lambda c: with_fields(c, membership=2 * np.arange(24), sign=np.ones(24))),
+    "a chunklet without points among others": (
+        "rows",
+        lambda c: with_fields(
+            c, membership=changed(np.arange(24), 1, 0), sign=np.ones(24), labels=None, direction=None
+        ),
+    ),
     "constraints of half": ("rows", lambda c: with_fields(c, sign=np.ones(24))),
     "a direction that is too short": ("rows", lambda c: with_fields(c, direction=c.direction[:-1])),
     "a point with another number of directions": ("ridge", lambda c: with_fields(c, G=c.G[:-1])),
     "a place of G that it does not have": (
         "blocks",
-        lambda c: {**c.arrays(), "G_places": c.arrays()["G_places"] + 100},
+        lambda c: {**trivial(c), "G_places": c.arrays()["G_places"] + 100},
     ),
     "a lower bound above the upper one": ("rows", lambda c: replace(c, lower=c.upper, upper=c.lower)),
     "a larger lower bound": ("l1", lambda c: replace(c, lower=c.lower + 1e-8)),
     "a smaller upper bound": ("l1", lambda c: replace(c, upper=c.upper - 1e-8)),
     "a lower bound without a proof": ("l1", lambda c: replace(c, proofs=())),
-    "another version": ("l1", lambda c: {**c.arrays(), "format": 1}),
-    "a field that nobody reads": ("l1", lambda c: {**c.arrays(), "comment": 1}),
-    "a field that is missing": ("l1", lambda c: {k: v for k, v in c.arrays().items() if k != "nu"}),
-    "proofs that are not numbered": ("l1", lambda c: {k.replace("0.", "1."): v for k, v in c.arrays().items()}),
+    "another version": ("l1", lambda c: {**trivial(c), "format": 1}),
+    "a field that nobody reads": ("l1", lambda c: {**trivial(c), "comment": 1}),
+    "a field that is missing": ("l1", lambda c: {k: v for k, v in trivial(c).items() if k != "nu"}),
+    "proofs that are not numbered": ("l1", lambda c: {k.replace("0.", "1."): v for k, v in trivial(c).items()}),
     "another shape": ("l1", lambda c: with_fields(c, shape=(30, 13))),
     "proofs of another type": ("l1", lambda c: with_fields(c, proofs=(1, 2))),
     "a penalty of another type": ("l1", lambda c: with_fields(c, penalty=0.1)),
@@ -504,11 +529,30 @@ def test_a_smaller_t_proves_no_larger_bound(kind):
     assert found.lower <= given.lower
 
 
-def test_a_group_of_columns_is_in_e_or_outside_before_anything_is_computed():
-    kind, tamper = TAMPERED["a part of a group in E"]
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("a part of a group in E", "part of a group"),
+        ("E beside a G", "E is not that of a table in memory"),
+        ("u of one number", "u has 1 entries"),
+        ("a branch without signs among others", "none that is not 0"),
+        ("a row without entries", "not from 1"),
+        ("a chunklet that does not exist", "not from 0 to 23"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_computed(what, reason):
+    kind, tamper = TAMPERED[what]
     X, given = searched(kind)
-    with pytest.raises(dc.DataError, match="part of a group"):
+    with pytest.raises(dc.DataError, match=reason):
         dc.check_certificate(X, tamper(given))
+
+
+def test_no_certificate_has_bounds_that_cross_or_a_proof_without_its_number():
+    arrays = searched("l1")[1].arrays()
+    with pytest.raises(dc.DataError, match="lower exceeds upper"):
+        parse({**arrays, "lower": 0.5, "upper": 0.4})
+    with pytest.raises(dc.DataError, match="not numbered"):
+        parse({name.replace("0.", "1."): value for name, value in arrays.items()})
 
 
 def test_a_certificate_is_refused_for_another_table():
@@ -530,6 +574,7 @@ def test_two_branches_cover_all_signs_only_together():
     whole, plus, minus = np.array([1.0, 0, 0]), np.array([1.0, 0, 1]), np.array([-1.0, 0, 1])
     assert covers_all_signs([whole])
     assert covers_all_signs([None, plus])
+    assert covers_all_signs([plus, whole, minus])
     assert covers_all_signs([plus, minus])
     assert not covers_all_signs([plus])
     assert not covers_all_signs([plus, -plus])

@@ -27,14 +27,14 @@ from diffrac_cvx.problem.result import Bracket
 
 FORMAT = 2  # version of the file format
 MAX_RATIO, MIN_UNPACKED = 50.0, 64e6  # bytes that a file unpacks to: times its size, and in any case
-RELAXATIONS = {  # what is bounded, the fields that its point may have, and its parameter besides nu
-    "labels": ("Eq. (9) at the best labels", ("labels",), None),
-    "directions": ("Eq. (8), (11) and (15)", ("F", "G"), None),
-    "imbalance": ("Eq. (7)", ("F",), "alpha"),
-    "normalized": ("Eq. (21)", ("G",), None),
-    "correlation": ("Eq. (23)-(24)", ("F",), None),
-    "classes": ("the relaxation for K classes", ("F",), "n_clusters"),
-    "clusters": ("the objective of K clusters", ("labels",), "n_clusters"),
+RELAXATIONS = {  # what is bounded, the fields that its point may have, and those of its problem besides nu and penalty
+    "labels": ("Eq. (9) at the best labels", ("labels",), ("weights", "constraints")),
+    "directions": ("Eq. (8), (11) and (15)", ("F", "G"), ("weights", "constraints")),
+    "imbalance": ("Eq. (7)", ("F",), ("alpha",)),
+    "normalized": ("Eq. (21)", ("G",), ("constraints",)),
+    "correlation": ("Eq. (23)-(24)", ("F",), ()),
+    "classes": ("the relaxation for K classes", ("F",), ("n_clusters",)),
+    "clusters": ("the objective of K clusters", ("labels",), ("n_clusters", "weights")),
 }
 
 
@@ -273,7 +273,7 @@ def parse(given: Mapping[str, Any]) -> Certificate:
     relaxation = str(fields.value("relaxation"))
     if relaxation not in RELAXATIONS:
         raise DataError(f"relaxation is {relaxation[:40]!r}")
-    _, points, parameter = RELAXATIONS[relaxation]
+    _, points, others = RELAXATIONS[relaxation]
     n, d = map(int, fields.integers("shape", (2,), 1, 2**62))
     made: dict[str, Any] = {"relaxation": relaxation, "shape": (n, d), "nu": fields.number("nu", 0.0, 1.0)}
     made["lower"] = fields.number("lower")
@@ -281,13 +281,13 @@ def parse(given: Mapping[str, Any]) -> Certificate:
     if not made["lower"] <= made["upper"]:
         raise DataError("lower exceeds upper")
     made["penalty"] = parse_penalty(fields, d)
-    if parameter == "alpha":
+    if "alpha" in others:
         made["alpha"] = fields.number("alpha", 0.0, 1.0)
-    if parameter == "n_clusters":
+    if "n_clusters" in others:
         made["n_clusters"] = int(fields.integers("n_clusters", (), 2, 2**62))
-    if "weights" in fields:
+    if "weights" in fields and "weights" in others:
         made["weights"] = fields.numbers("weights", (n,), 0.0)
-    if "membership" in fields or "sign" in fields:
+    if ("membership" in fields or "sign" in fields) and "constraints" in others:
         made["membership"], made["sign"] = fields.integers("membership", (n,), 0, n - 1), fields.numbers("sign", (n,))
         if not np.all(np.abs(made["sign"]) == 1.0):
             raise DataError("sign has an entry that is not -1 or 1")

@@ -138,9 +138,11 @@ class Statement:
             raise DataError("its excluded columns are not those that are collinear or constant")
         self.points = exclude_columns(self.sample.X, excluded)
         in_label_space = given.F is not None or any(proof.weight is not None for proof in given.proofs)
+        if in_label_space and given.weights is not None:
+            raise DataError("points with weights have no form in (7) and (8)")
         self.H = projection_of(self.sample.X, ridge_of(given.penalty, d)) if in_label_space else None
-        if given.relaxation == "clusters" and (given.membership is not None or not self.pair_penalty.is_even):
-            raise DataError("K clusters have neither constraints nor known signs of coefficients")
+        if given.relaxation == "clusters" and not self.pair_penalty.is_even:
+            raise DataError("K clusters have no known signs of coefficients")
 
     def pose(self, points: Table) -> DirectionProblem:
         return direction_problem(points, self.given.nu, self.given.penalty)

@@ -3,6 +3,7 @@
 import itertools
 import zipfile
 from dataclasses import fields, replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -12,7 +13,7 @@ from oracles import labelings_values
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.certificate import Certificate, Proof, parse
-from diffrac_cvx.certificates.checker import covers_all_signs
+from diffrac_cvx.certificates.checker import Statement, covers_all_signs
 from diffrac_cvx.certificates.labels import Rows
 from diffrac_cvx.solvers.factored import solver
 
@@ -190,6 +191,43 @@ def test_labels_and_clusters_have_the_proof_of_their_lower_bound():
     assert dc.certify_labels(X, y, 0.0, nu=NU, ridge=0.1).certificate is None
 
 
+def without_proofs(X, relaxation, nu, **fields):
+    """Return the lower bound that a certificate without multipliers states."""
+    given = Certificate(relaxation, lower=-1.0, upper=np.inf, nu=nu, penalty=dc.Penalty(), shape=X.shape, **fields)
+    return Fraction(dc.check_certificate(X, given).lower)
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.errors.DegenerateDataWarning")
+def test_without_multipliers_a_certificate_states_what_holds_without_rounding():
+    X, constant = table(14, 3), np.ones((14, 3))
+    for nu in np.linspace(0.0, 0.99, 40):
+        assert without_proofs(X, "normalized", nu) == -1
+        assert without_proofs(constant, "normalized", nu) ** 2 >= 1 - Fraction(nu)
+        assert without_proofs(X, "classes", nu, n_clusters=3) <= Fraction(nu) / 3
+        assert without_proofs(X, "directions", nu) == without_proofs(X, "imbalance", nu, alpha=0.9) == 0
+        assert without_proofs(constant, "directions", nu) == Fraction(nu)
+        assert without_proofs(constant, "imbalance", nu, alpha=0.9) <= 1 - Fraction(0.9)
+
+
+def test_the_value_of_a_point_is_that_of_unit_rows_that_satisfy_the_constraints():
+    X = table(14, 3)
+    result = dc.solve(dc.penalized_nu(X, NU, constraints=dc.Constraints([(0, 1)])), "CLARABEL")
+    found = dc.check_certificate(X, result)
+    longer = replace(result.certificate, F=result.F * np.linspace(0.1, 2.0, 14)[:, None])
+    assert dc.check_certificate(X, longer).upper == pytest.approx(found.upper, abs=1e-12)
+    free = dc.solve(dc.penalized_nu(X, NU), "CLARABEL")
+    assert free.upper < result.lower
+    other = replace(result.certificate, F=free.F, upper=2.0)
+    assert dc.check_certificate(X, other).upper >= result.lower
+
+
+def test_bounds_that_contradict_each_other_are_refused(monkeypatch):
+    X, given = searched("ridge")
+    monkeypatch.setattr(Statement, "value", lambda _: given.lower / 2)
+    with pytest.raises(dc.DataError, match="exceeds the objective"):
+        dc.check_certificate(X, given)
+
+
 def test_an_invalid_bound_has_no_proof(monkeypatch):
     monkeypatch.setattr(dc.certificates.consistency.RoundingBound, "upper_bound", lambda *_: 0.0)
     X = table(d=3)
@@ -255,6 +293,11 @@ def with_fields(given, **changes):
     return replace(given, **{"lower": -1.0, "upper": 2.0, **changes})
 
 
+def trivial(given):
+    """Return the arrays of a certificate, with trivial bounds."""
+    return {**given.arrays(), "lower": -1.0, "upper": 2.0}
+
+
 def with_rows(given, **changes):
     return with_proof(given, rows=given.proofs[0].rows._replace(**changes))
 
@@ -275,10 +318,16 @@ TAMPERED = {
     "a fraction for an index": ("rows", lambda c: with_rows(c, first=c.proofs[0].rows.first + 0.5)),
     "a large integer that doubles do not have": ("rows", lambda c: with_fields(c, nu=np.uint64(2**63 + 1))),
     "a diagonal that is too short": ("rows", lambda c: with_proof(c, diagonal=c.proofs[0].diagonal[:-1], rows=None)),
+    "a diagonal of one number": (
+        "rows",
+        lambda c: with_proof(c, diagonal=np.ones(1), rows=None, C_places=None, C_values=None),
+    ),
+    "a diagonal of one number for (7)": ("imbalance", lambda c: with_proof(c, diagonal=np.ones(1))),
     "a diagonal with two axes": ("rows", lambda c: with_proof(c, diagonal=c.proofs[0].diagonal[None])),
     "u that is too short": ("l1", lambda c: with_proof(c, u=c.proofs[0].u[:-1])),
+    "u of one number": ("l1", lambda c: with_proof(c, u=np.ones(1))),
     "u of 0 at a row": ("l1", lambda c: with_proof(c, u=changed(c.proofs[0].u, 0, 0.0))),
-    "negative u": ("l1", lambda c: with_proof(c, u=-c.proofs[0].u)),
+    "negative u": ("l1", lambda c: with_proof(c, u=changed(c.proofs[0].u, 0, -c.proofs[0].u[0]))),
     "negative t": ("l1", lambda c: with_proof(c, t=-c.proofs[0].t)),
     "no u": ("l1", lambda c: with_proof(c, u=None)),
     "nothing that proves": ("l1", lambda c: replace(c, lower=-1.0, proofs=(Proof(t=1.0),))),
@@ -297,10 +346,24 @@ TAMPERED = {
         lambda c: with_rows(c, first=changed(c.proofs[0].rows.first, 2, c.proofs[0].rows.first[0])),
     ),
     "a row without entries": ("rows", lambda c: with_rows(c, ends=changed(c.proofs[0].rows.ends, 0, 0))),
+    "a row that ends before it begins": (
+        "rows",
+        lambda c: with_rows(c, ends=changed(c.proofs[0].rows.ends, 0, c.proofs[0].rows.ends[1] + 3)),
+    ),
     "a row of four entries": ("rows", lambda c: with_rows(c, ends=changed(c.proofs[0].rows.ends, 0, 4))),
+    "rows of a relaxation": (
+        "rows",
+        lambda c: with_fields(c, relaxation="directions", labels=None, direction=None),
+    ),
+    "rows with groups of columns": (
+        "rows",
+        lambda c: with_fields(c, penalty=dc.Penalty(lam=0.01, groups=[0, 0, 1, 1])),
+    ),
+    "rows in a branch": ("rows", lambda c: with_proof(c, signs=np.eye(24)[0])),
     "rows without a diagonal": ("l1", lambda c: with_proof(c, rows=searched("rows")[1].proofs[0].rows)),
     "C outside its box": ("rows", lambda c: with_proof(c, C_values=c.proofs[0].C_values * 0.0 + 0.02)),
     "C on the diagonal": ("l1", lambda c: with_proof(c, C_places=c.proofs[0].C_places * 0)),
+    "C below the diagonal": ("l1", lambda c: with_proof(c, C_places=c.proofs[0].C_places[:, ::-1])),
     "an entry of C twice": (
         "l1",
         lambda c: with_proof(
@@ -310,15 +373,32 @@ TAMPERED = {
         ),
     ),
     "a column of C that does not exist": ("l1", lambda c: with_proof(c, C_places=c.proofs[0].C_places + 5)),
+    "a column of C that labels do not have": (
+        "rows",
+        lambda c: with_proof(c, C_places=np.array([[0, 4]]), C_values=np.zeros(1)),
+    ),
+    "a column of C for the offset without one": (
+        "l1",
+        lambda c: replace(with_proof(c, C_places=np.array([[0, 12]]), C_values=np.zeros(1)), nu=1.0),
+    ),
     "C without an l1 term": (
         "ridge",
         lambda c: with_proof(c, C_places=np.array([[0, 1]]), C_values=np.array([0.01])),
     ),
     "E without C": ("ridge", lambda c: with_proof(c, free=np.arange(4))),
-    "a column of E twice": ("working set", lambda c: with_proof(c, free=changed(c.proofs[0].free, 1, 0))),
+    "a column of E twice": (
+        "working set",
+        lambda c: with_proof(c, free=np.insert(c.proofs[0].free, 1, c.proofs[0].free[0])),
+    ),
     "a column of E that does not exist": ("working set", lambda c: with_proof(c, free=c.proofs[0].free + 211)),
+    "E with the offset without one": (
+        "working set",
+        lambda c: replace(with_proof(c, C_places=np.zeros((0, 2), int), C_values=np.zeros(0)), nu=1.0),
+    ),
+    "E beside a G": ("working set", lambda c: with_proof(c, G=np.ones((211, 1)), u=np.zeros(0))),
     "E without the offset": ("working set", lambda c: with_proof(c, free=c.proofs[0].free[:-1], Z=None)),
     "Z without E": ("l1", lambda c: with_proof(c, free=None, blocks=None, Z=np.ones((3, 1)))),
+    "Z of one column for all": ("working set", lambda c: with_proof(c, Z=c.proofs[0].Z[:1])),
     "Z of other columns": ("working set", lambda c: with_proof(c, Z=c.proofs[0].Z[:-1])),
     "blocks without E": ("l1", lambda c: with_proof(c, free=None, blocks=np.zeros(12, dtype=int))),
     "blocks that are not numbered": (
@@ -327,6 +407,12 @@ TAMPERED = {
     ),
     "blocks of other columns": ("blocks", lambda c: with_proof(c, blocks=c.proofs[0].blocks[:-1])),
     "blocks with a Z": ("blocks", lambda c: with_proof(c, Z=np.ones((12, 1)))),
+    "blocks of groups": (
+        "groups",
+        lambda c: with_proof(
+            c, free=np.array([12]), blocks=np.arange(12), C_places=np.zeros((0, 2), int), C_values=np.zeros(0)
+        ),
+    ),
     "a part of a group in E": (
         "groups",
         lambda c: with_proof(c, free=np.array([0, 1]), C_places=np.zeros((0, 2), int), C_values=np.zeros(0)),
@@ -335,6 +421,15 @@ TAMPERED = {
     "u beside a G": ("passes", lambda c: with_proof(c, u=np.ones(45_000))),
     "another weight of 11'": ("labels", lambda c: with_proof(c, weight=0.9)),
     "no weight of 11'": ("labels", lambda c: with_proof(c, weight=None)),
+    "a weight of 11' for (21)": ("labels", lambda c: with_fields(c, relaxation="normalized", F=None, upper=np.inf)),
+    "a weight of 11' and weights": ("labels", lambda c: with_fields(c, F=None, weights=np.arange(1.0, 15.0) / 105.0)),
+    "a point of (8) and weights": ("labels", lambda c: with_fields(c, proofs=(), weights=np.arange(1.0, 15.0) / 105.0)),
+    "weights of (7)": ("imbalance", lambda c: with_fields(c, F=None, proofs=(), weights=np.arange(1.0, 15.0) / 105.0)),
+    "constraints of (7)": (
+        "imbalance",
+        lambda c: with_fields(c, F=None, proofs=(), membership=np.arange(14), sign=np.ones(14)),
+    ),
+    "u and t for K classes": ("ridge", lambda c: with_fields(c, relaxation="classes", n_clusters=3, G=None)),
     "branches of a relaxation": (
         "branches",
         lambda c: with_fields(c, relaxation="directions", labels=None, direction=None),
@@ -344,7 +439,11 @@ TAMPERED = {
         "branches",
         lambda c: with_proof(c, signs=c.proofs[0].signs * np.where(np.cumsum(c.proofs[0].signs != 0) > 1, -1, 1)),
     ),
-    "a branch of signs that are 2": ("branches", lambda c: with_proof(c, signs=2 * c.proofs[0].signs)),
+    "a branch of signs that are 2": (
+        "branches",
+        lambda c: replace(with_proof(c), proofs=(Proof(signs=2 * np.eye(14)[0], u=np.ones(14), t=1.0),)),
+    ),
+    "a branch of fewer points": ("branches", lambda c: with_proof(c, signs=c.proofs[0].signs[:-1])),
     "a branch without signs among others": ("branches", lambda c: with_proof(c, signs=0 * c.proofs[0].signs)),
     "penalised columns that are excluded": ("rows", lambda c: with_fields(c, excluded=np.arange(4))),
     "an independent column that is excluded": ("no penalty", lambda c: with_fields(c, excluded=np.array([1]))),
@@ -354,11 +453,11 @@ TAMPERED = {
     "a weight for one point alone": ("rows", lambda c: with_fields(c, weights=np.eye(24)[0])),
     "nu above 1": ("rows", lambda c: with_fields(c, nu=1.5)),
     "nu of a text": ("rows", lambda c: with_fields(c, nu="one")),
-    "a negative ridge": ("ridge", lambda c: {**c.arrays(), "a": -np.ones(12)}),
-    "an infinite l1 weight": ("l1", lambda c: {**c.arrays(), "c": np.full(12, 1e200)}),
-    "a group with two weights": ("groups", lambda c: {**c.arrays(), "c": np.arange(12.0)}),
-    "a group without columns": ("groups", lambda c: {**c.arrays(), "groups": np.arange(12) // 3 + 1}),
-    "signs and groups": ("groups", lambda c: {**c.arrays(), "nonnegative": np.ones(12)}),
+    "a negative ridge": ("ridge", lambda c: {**trivial(c), "a": -np.ones(12)}),
+    "an infinite l1 weight": ("l1", lambda c: {**trivial(c), "c": np.full(12, 1e200)}),
+    "a group with two weights": ("groups", lambda c: {**trivial(c), "c": np.arange(12.0)}),
+    "a group without columns": ("groups", lambda c: {**trivial(c), "groups": np.arange(12) // 3 + 1}),
+    "signs and groups": ("groups", lambda c: {**trivial(c), "nonnegative": np.ones(12)}),
     "another relaxation": ("rows", lambda c: with_fields(c, relaxation="normalized")),
     "no relaxation": ("rows", lambda c: with_fields(c, relaxation="the best one")),
     "an alpha outside": ("imbalance", lambda c: with_fields(c, alpha=1.5)),
@@ -371,6 +470,7 @@ TAMPERED = {
         "constrained",
         lambda c: with_fields(c, labels=changed(c.labels, 0, -c.labels[0])),
     ),
+    "known signs of K clusters": ("signs", lambda c: with_fields(c, relaxation="clusters", n_clusters=3, G=None)),
     "constraints of K clusters": (
         "constrained",
         lambda c: with_fields(c, relaxation="clusters", n_clusters=3, labels=None, direction=None, proofs=()),
@@ -381,16 +481,27 @@ TAMPERED = {
     ),
     "signs that are 2": ("rows", lambda c: with_fields(c, membership=np.arange(24), sign=np.full(24, 2.0))),
     "a chunklet without points": ("rows", lambda c: with_fields(c, membership=2 * np.arange(24), sign=np.ones(24))),
+    "a chunklet without points among others": (
+        "rows",
+        lambda c: with_fields(
+            c, membership=changed(np.arange(24), 1, 0), sign=np.ones(24), labels=None, direction=None
+        ),
+    ),
     "constraints of half": ("rows", lambda c: with_fields(c, sign=np.ones(24))),
     "a direction that is too short": ("rows", lambda c: with_fields(c, direction=c.direction[:-1])),
+    "a point with another number of directions": ("ridge", lambda c: with_fields(c, G=c.G[:-1])),
+    "a place of G that it does not have": (
+        "blocks",
+        lambda c: {**trivial(c), "G_places": c.arrays()["G_places"] + 100},
+    ),
     "a lower bound above the upper one": ("rows", lambda c: replace(c, lower=c.upper, upper=c.lower)),
     "a larger lower bound": ("l1", lambda c: replace(c, lower=c.lower + 1e-8)),
     "a smaller upper bound": ("l1", lambda c: replace(c, upper=c.upper - 1e-8)),
     "a lower bound without a proof": ("l1", lambda c: replace(c, proofs=())),
-    "another version": ("l1", lambda c: {**c.arrays(), "format": 1}),
-    "a field that nobody reads": ("l1", lambda c: {**c.arrays(), "comment": 1}),
-    "a field that is missing": ("l1", lambda c: {k: v for k, v in c.arrays().items() if k != "nu"}),
-    "proofs that are not numbered": ("l1", lambda c: {k.replace("0.", "1."): v for k, v in c.arrays().items()}),
+    "another version": ("l1", lambda c: {**trivial(c), "format": 1}),
+    "a field that nobody reads": ("l1", lambda c: {**trivial(c), "comment": 1}),
+    "a field that is missing": ("l1", lambda c: {k: v for k, v in trivial(c).items() if k != "nu"}),
+    "proofs that are not numbered": ("l1", lambda c: {k.replace("0.", "1."): v for k, v in trivial(c).items()}),
     "another shape": ("l1", lambda c: with_fields(c, shape=(30, 13))),
     "proofs of another type": ("l1", lambda c: with_fields(c, proofs=(1, 2))),
     "a penalty of another type": ("l1", lambda c: with_fields(c, penalty=0.1)),
@@ -416,11 +527,30 @@ def test_a_smaller_t_proves_no_larger_bound(kind):
     assert found.lower <= given.lower
 
 
-def test_a_group_of_columns_is_in_e_or_outside_before_anything_is_computed():
-    kind, tamper = TAMPERED["a part of a group in E"]
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ("a part of a group in E", "part of a group"),
+        ("E beside a G", "E is not that of a table in memory"),
+        ("u of one number", "u has 1 entries"),
+        ("a branch without signs among others", "none that is not 0"),
+        ("a row without entries", "not from 1"),
+        ("a chunklet that does not exist", "not from 0 to 23"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_computed(what, reason):
+    kind, tamper = TAMPERED[what]
     X, given = searched(kind)
-    with pytest.raises(dc.DataError, match="part of a group"):
+    with pytest.raises(dc.DataError, match=reason):
         dc.check_certificate(X, tamper(given))
+
+
+def test_no_certificate_has_bounds_that_cross_or_a_proof_without_its_number():
+    arrays = searched("l1")[1].arrays()
+    with pytest.raises(dc.DataError, match="lower exceeds upper"):
+        parse({**arrays, "lower": 0.5, "upper": 0.4})
+    with pytest.raises(dc.DataError, match="not numbered"):
+        parse({name.replace("0.", "1."): value for name, value in arrays.items()})
 
 
 def test_a_certificate_is_refused_for_another_table():
@@ -442,6 +572,7 @@ def test_two_branches_cover_all_signs_only_together():
     whole, plus, minus = np.array([1.0, 0, 0]), np.array([1.0, 0, 1]), np.array([-1.0, 0, 1])
     assert covers_all_signs([whole])
     assert covers_all_signs([None, plus])
+    assert covers_all_signs([plus, whole, minus])
     assert covers_all_signs([plus, minus])
     assert not covers_all_signs([plus])
     assert not covers_all_signs([plus, -plus])

@@ -13,7 +13,7 @@ from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work
 from diffrac_cvx.problem.direction_problem import PrimalPoint
 from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers import driver
-from diffrac_cvx.solvers.driver import FIRST_SLICE, Iterate, Stopping, Strategy, WarmStart
+from diffrac_cvx.solvers.driver import FIRST_SLICE, Iterate, Pause, Stopping, Strategy, WarmStart
 
 STOPPING = Stopping(1e-6, 1000)
 
@@ -22,11 +22,11 @@ def strategy(name, steps, *, cost=FIRST_SLICE / 3, first_operations=FIRST_SLICE 
     """Return a strategy that certifies these bounds, at a cost each; its iterates carry its name."""
 
     def iterates(problem, warm_start, stopping):
-        yield first_operations
+        yield Pause(first_operations)
         for i, bounds in enumerate(steps):
             count_work(cost - CALL_OPERATIONS)
             if bounds is None:
-                yield 0.0
+                yield Pause()
                 continue
             lower, upper = bounds
             yield Iterate(name, i + 1, point=PrimalPoint(name, upper, None), bound=Bound(lower))

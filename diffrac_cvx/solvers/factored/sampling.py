@@ -27,7 +27,7 @@ from diffrac_cvx.points.linear_algebra import principal_columns, psd_factor, sym
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.points.reading import GROWTH, ROWS_PER_SQUARE
 from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint
-from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.driver import Iterate, Pause, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     CertifiedPoint,
     Lagrangian,
@@ -111,7 +111,7 @@ def draw_sample(problem: DirectionProblem, m: int) -> ColumnPoints:
 
 def sampling_iterates(
     problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping, *, until_converged: bool
-) -> Iterator[Iterate | float]:
+) -> Iterator[Iterate | Pause]:
     """Yield an iterate with its multiplier and certified bounds after every pass over all rows.
 
     End when larger samples do not help or exceed half of the rows; if ``until_converged``, continue with steps on all
@@ -156,4 +156,4 @@ def sampling_iterates(
         return point, DualPoint(C=C), bound
 
     for iterate in one_block_iterates(problem, max_iter - done, start(), C, certified):
-        yield iterate if isinstance(iterate, float) else iterate._replace(n_iter=iterate.n_iter + done)
+        yield iterate if isinstance(iterate, Pause) else iterate._replace(n_iter=iterate.n_iter + done)

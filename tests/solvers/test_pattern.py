@@ -7,8 +7,9 @@ from instances import assert_overlap, planted
 import diffrac_cvx as dc
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import direction_problem
-from diffrac_cvx.solvers.driver import Iterate, Pause, Stopping, WarmStart
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored import pattern
+from diffrac_cvx.solvers.race import Pause
 
 
 def solve(X, nu, penalty, tol, max_iter, sample_weight=None):

@@ -30,7 +30,8 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.penalties.base import PairPenalty
-from diffrac_cvx.solvers.driver import Iterate, Pause
+from diffrac_cvx.solvers.driver import Iterate
+from diffrac_cvx.solvers.race import Pause
 
 Metric = Callable[[Array], Array]
 CertifiedPoint = tuple[PrimalPoint, DualPoint, Bound | None]

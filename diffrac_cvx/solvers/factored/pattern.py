@@ -14,8 +14,9 @@ from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_triangular, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.solvers.driver import Iterate, Pause, Steps, Stopping, WarmStart
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import refine_point
+from diffrac_cvx.solvers.race import Pause, Steps
 
 MAX_PAIRS = 4  # signed pairs per coordinate, above which V as one block is faster
 TO_BOUNDARY = 0.95  # fraction of the longest feasible step

@@ -27,7 +27,7 @@ from diffrac_cvx.points.linear_algebra import principal_columns, psd_factor, sym
 from diffrac_cvx.points.points import ColumnPoints
 from diffrac_cvx.points.reading import GROWTH, ROWS_PER_SQUARE
 from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint
-from diffrac_cvx.solvers.driver import Iterate, Pause, Stopping, WarmStart
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     CertifiedPoint,
     Lagrangian,
@@ -39,6 +39,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     threshold_inactive,
 )
 from diffrac_cvx.solvers.factored.components import is_block_diagonal
+from diffrac_cvx.solvers.race import Pause
 
 MIN_SAMPLE_ROWS = 2000  # of the first sample
 MAX_PERMUTED_ROWS = 10_000_000  # up to which the samples come from one permutation

@@ -15,18 +15,9 @@ from diffrac_cvx.points.reading import many_rows
 from diffrac_cvx.problem.direction_problem import SOLVER_COPIES, DirectionProblem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.solvers.driver import (
-    Callback,
-    Iterate,
-    Pause,
-    Steps,
-    Stopping,
-    Strategy,
-    WarmStart,
-    race,
-    solve_by_iterates,
-)
+from diffrac_cvx.solvers.driver import Callback, Iterate, Stopping, WarmStart, solve_by_iterates
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, pattern, sampling, working_set
+from diffrac_cvx.solvers.race import Pause, Steps, Strategy, race
 
 
 def low_rank(

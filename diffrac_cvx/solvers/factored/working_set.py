@@ -30,7 +30,7 @@ from diffrac_cvx.problem.direction_problem import (
     best_single_feature,
     univariate_gains,
 )
-from diffrac_cvx.solvers.driver import Iterate, Pause, Steps, Stopping, WarmStart
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     SPARE_RANK,
     Lagrangian,
@@ -40,6 +40,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     run_multiplier_method,
     threshold_inactive,
 )
+from diffrac_cvx.solvers.race import Pause, Steps
 
 INITIAL_SIZE = 40  # features of the first working set
 COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, below which it is dropped

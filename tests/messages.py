@@ -25,8 +25,8 @@ from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.penalties.group import GroupNorms
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.rounding.directions import leading_direction
-from diffrac_cvx.solvers import driver
 from diffrac_cvx.solvers.driver import Stopping, WarmStart
+from diffrac_cvx.solvers.race import race
 
 FILE = Path(__file__).with_suffix(".txt")
 INDENT = "    "
@@ -73,7 +73,7 @@ def namespace(folder):
         "TALL": TALL, "WEIGHTS": np.arange(8) % 4.0, "result": result, "F": result.F, "folder": folder,
         "as_map": lambda table: as_map(table, folder), "with_entry": with_entry, "weights_of": weights_of,
         "leading_direction": leading_direction, "GroupNorms": GroupNorms, "array_table": array_table,
-        "centered": center_columns(X), "race": driver.race, "WarmStart": WarmStart, "Stopping": Stopping,
+        "centered": center_columns(X), "race": race, "WarmStart": WarmStart, "Stopping": Stopping,
         "replace": replace, "table": table, "TEXT": TEXT,
         "parquet": parquet, "groups": partial(groups, folder),
     }  # fmt: skip

@@ -1,11 +1,7 @@
-"""Common driver of the fast solvers: run the strategies, certify the iterates, and stop on the certified gap.
-
-Strategies race: each gets slices of work in turn, and the one with the smallest gap the largest.  Work is counted,
-never timed, so that the same call gives the same result on every machine unless a limit stops it.
-"""
+"""Common driver of the fast solvers: pose the problem, certify the iterates, and stop on the certified gap."""
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -21,17 +17,16 @@ from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
 from diffrac_cvx.certificates.proof import TRIVIAL, Bound, best_of
 from diffrac_cvx.certificates.screening import screen_components
-from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.ranges import is_out_of_range
-from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.reading import Sample, read_points
 from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
@@ -50,8 +45,6 @@ from diffrac_cvx.problem.result import Bracket, Components, Progress, Result, St
 Callback = Callable[[Progress], object]
 CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback while an iterate of large data is computed
 WIDE_TABLE_RTOL = 0.1  # certified relative gap; enough for the labels if d > n and the penalty has an l1 term
-FIRST_SLICE = 8e9  # operations, a fraction of a second
-NEARLY_DONE = 0.01  # relative gap that ends the first round
 
 
 class Iterate(NamedTuple):
@@ -76,9 +69,6 @@ class Iterate(NamedTuple):
     dual: DualPoint = NO_DUAL
     point: PrimalPoint | None = None
     bound: Bound | None = None
-
-
-Steps = Generator[Iterate | float, Iterate | None, None]  # iterates, and pauses: see `Strategy`
 
 
 class WarmStart(NamedTuple):
@@ -123,6 +113,7 @@ class Stopping:
         self.calls_periodically = False  # whether the callback is also called while an iterate is computed
         self.status: Status | None = None
         self.count_rows: Callable[[], int] = int  # rows read so far
+        self.n_excluded = 0
 
     def tolerance(self, upper: float) -> float:
         """Return the certified gap at which to stop, for this upper bound."""
@@ -154,12 +145,16 @@ class Stopping:
         if not self.calls_periodically or self.callback is None or threading.get_ident() != self.thread:
             return
         if self.timer.elapsed - self.last_callback >= CALLBACK_INTERVAL:
-            line = self.progress._replace(seconds=self.timer.elapsed)
-            line.rows, line.n_excluded = self.count_rows(), self.progress.n_excluded
-            stop = self.callback(line)
+            stop = self.callback(self.line(self.progress.iteration, self.progress.lower, self.progress.upper))
             self.last_callback = self.timer.elapsed
             if stop:
                 self.abort(Status.STOPPED)
+
+    def line(self, iteration: int, lower: float, upper: float) -> Progress:
+        """Return the progress so far, for the history and the callback."""
+        line = Progress(iteration, self.timer.elapsed, lower, upper)
+        line.rows, line.n_excluded = self.count_rows(), self.n_excluded
+        return line
 
     def stop_reason(self, progress: Progress) -> Status | None:
         """Return the status with which to stop now, or None to continue."""
@@ -172,6 +167,37 @@ class Stopping:
         if progress.iteration >= self.max_iter:
             return Status.MAX_ITER
         return Status.TIME_LIMIT if progress.seconds >= self.timer.limit else None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Problem (15) of a table as it was asked for, and the solver and its stopping rule."""
+
+    sample: Sample
+    nu: float
+    penalty: Penalty
+    constraints: Constraints | None
+    stopping: Stopping
+    solver: str
+
+    def points_of(self, problem: DirectionProblem) -> Table:
+        """Return the points without the columns that the problem excludes."""
+        return exclude_columns(self.sample.X, problem.coordinates.excluded)
+
+    def certificate(self, points: Table, **fields: Any) -> Certificate:
+        """Return the certificate of the problem of these points; of V = 0, with trivial bounds, by default."""
+        fields = {"G": zero_directions(points.shape[1], self.nu)} | fields
+        return state("directions", self.nu, self.penalty, points, self.sample.weights, self.constraints, **fields)
+
+
+class Certified(NamedTuple):
+    """Best of the certified iterates, with its dual, the best bound of all, and the status that ended them, if any."""
+
+    point: PrimalPoint
+    dual: DualPoint | None
+    bound: Bound
+    history: list[Progress]
+    status: Status | None
 
 
 def solve_by_iterates(
@@ -194,131 +220,160 @@ def solve_by_iterates(
     The start is certified before the first iterate, unless the solver ``certifies_start`` itself.  Rows without weights
     and constraints are streamed if ``are_many(n, d)``; a sparse matrix may be stored ``by_columns``.
     """
-
-    def trivial(
-        shape: tuple[int, ...], status: Status, G: Array | None = None, upper: float = 1.0, points: Table | None = None
-    ) -> Result:
-        """Return a result without iterations, all points in one cluster; without G at V = 0."""
-        (n, d), lower = shape, 0.0 if G is None else nu
-        G = np.zeros((d + int(nu < 1.0), 1)) if G is None else G
-        bounds: dict[str, Any] = {"lower": lower, "upper": upper, "G": G}
-        if points is None:
-            certificate = Certificate("directions", nu=nu, penalty=penalty, shape=(n, d), **bounds)
-        else:
-            certificate = state("directions", nu, penalty, points, sample.weights, constraints, **bounds)
-        ends: dict[str, Any] = {"value": upper, "n_excluded": certificate.n_excluded, "certificate": certificate}
-        F, seconds = np.ones((n, 1)), stopping.timer.elapsed
-        return Result(**ends, **bounds, factor=F, status=status, n_iter=0, seconds=seconds, solver=solver)
-
-    # 1. Read the table, and return the closed form if only the offset remains.
     nu = in_unit_interval(nu, "nu")
     try:
         with time_limited(stopping.deadline):
             sample = read_points(
                 X, sample_weight, constraints=constraints, are_many=are_many, by_columns=by_columns, warn=True
             )
+        task = Task(sample, nu, penalty, constraints, stopping, solver)
+        offset = offset_solution(sample.X, nu)
+        if offset is not None:
+            return closed_form(task, offset)
+        # Of large data, a single product or decomposition may take longer than the callback waits.
+        n, d = sample.X.shape
+        stopping.calls_periodically = n * d >= 2e7 or n * d**2 >= 2e8 or d >= 400
+        with one_thread(), time_limited(stopping.deadline):
+            problem, warm_start, points = pose(task, iterates, start)
     except EarlyExitError as leave:
-        return trivial(np.shape(X), leave.status)
-    data, shape = sample.X, sample.X_all.shape
-    n, d = data.shape
-    exclusion_deadline = None if n * d**2 <= 1e9 else stopping.deadline  # small tables take a fraction of a second
-    offset = offset_solution(data, nu)
-    if offset is not None:
-        with one_thread(), time_limited(exclusion_deadline), suppress(EarlyExitError, ResourceError):
-            data = without_excluded(data, nu, penalty)  # or all columns, for which the bounds hold too
-        upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
-        return trivial(shape, Status.CLOSED_FORM, offset, upper, data)
-    # Of large data, a single product or decomposition may take longer than the callback waits.
-    stopping.calls_periodically = n * d >= 2e7 or n * d**2 >= 2e8 or d >= 400
+        n, d = np.shape(X)
+        at_zero = Certificate("directions", 0.0, 1.0, nu, penalty, (n, d), G=zero_directions(d, nu))
+        return one_cluster(at_zero, leave.status, stopping, solver)
     with one_thread(), time_limited(stopping.deadline):
-        # 2. Pose the problem; at the time limit only in unit columns, without its matrices, to state the start.
-        try:
-            problem = direction_problem(data, nu, penalty)
-            warm_start = starting_point(problem, start)
-            warn_if_uninformative(problem, data, penalty)
-            points = iterates(problem, warm_start)
-        except EarlyExitError as leave:
-            if data.rows.is_streamed:
-                return trivial(shape, leave.status)
-            if exclusion_deadline is None:
-                with time_limited(None):
-                    data = without_collinear(data, penalty)
-            with time_limited(Deadline(lambda: 0.0)):  # ends every computation that can be cut short
-                problem, points = unit_problem(data, nu, penalty), iter(())
-                warm_start = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # the data are below rounding error relative to the penalty
-            return trivial(shape, Status.OVERFLOW, points=exclude_columns(data, problem.coordinates.excluded))
-        # 3. Certify the iterates.
+            return one_cluster(task.certificate(task.points_of(problem)), Status.OVERFLOW, stopping, solver)
         if warm_start.U is not None and not certifies_start:
             points = chain([Iterate(warm_start.U, 0, DualPoint(C=warm_start.C), warm_start.point)], points)
-        best = warm_start.point or PrimalPoint(np.zeros((len(problem.c), 1)), 1.0, np.zeros(0))
-        dual: DualPoint | None = None
-        bound, history, status = TRIVIAL, list[Progress](), None
-        stopping.count_rows = lambda: problem.X.rows_read
-        stopping.progress.n_excluded = problem.coordinates.n_excluded
-        try:
-            for iterate in points:
-                # The point may become the best even if no time is left for its lower bound.
-                point = problem.rescale(iterate.U) if iterate.point is None else iterate.point
-                if point.value < best.value or (dual is None and point.value == best.value):
-                    best, dual = point, iterate.dual
-                if iterate.bound is None:
-                    stopping.check_deadline()
-                # The bounds of all iterates hold.
-                bound = best_of(bound, iterate.bound or certify(problem, point, iterate.dual))
-                now = Progress(iterate.n_iter, stopping.timer.elapsed, min(bound.lower, best.value), best.value)
-                now.rows, now.n_excluded = problem.X.rows_read, problem.coordinates.n_excluded
-                history.append(now)
-                status = stopping.stop_reason(history[-1])
-                if status is not None:
-                    break
-        except EarlyExitError as leave:
-            status = leave.status
-        except DataError as error:
-            raise with_bracket(
-                error, Bracket(min(bound.lower, best.value), best.value, problem.coordinates.n_excluded)
-            ) from error
-        except (ArithmeticError, ValueError) as error:
-            if not is_out_of_range(error):
-                raise
-            status = Status.OVERFLOW
+        found = certify_iterates(problem, warm_start, points, stopping)
     with one_thread(), time_limited(None):  # the rest is required and short
-        # 4. The best point in the user's coordinates.
-        status = stopping.status if status is None else status
-        if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.is_streamed:
-            best = best_single_feature(problem)
-        C = None if dual is None or not problem.has_l1 else dual.C
-        # 5. Certify its value, rounding errors included; V = 0, of value 1, replaces a V that is not certified to be
-        # better.  The lower bound is checked against this value and against the objective of the rounded labels.
-        try:
-            rounding_bound = RoundingBound(exclude_columns(data, problem.coordinates.excluded), nu, penalty)
-            G, value = rounding_bound.or_trivial(problem.coordinates.inverse_transform(best.U))
-        except DataError as error:
-            raise with_bracket(error, Bracket(bound.lower, best.value, problem.coordinates.n_excluded)) from error
-        if status is None or status is Status.OPTIMAL:
-            status = Status.OPTIMAL if stopping.is_met(bound.lower, value) else Status.STALLED
-        found = Result(
-            value=value,
-            lower=bound.lower,
-            upper=value,
-            factor=problem.labels_factor(best.U),
-            status=status,
-            n_iter=history[-1].iteration if history else 0,
-            seconds=stopping.timer.elapsed,
-            solver=solver,
-            history=tuple(history),
-            C=None if C is None else problem.coordinates.inverse_transform_multiplier(C),
-            G=G,
-            components=components_of(problem, best, best.value - bound.lower),
-            n_excluded=problem.coordinates.n_excluded,
-        )
-        objective = rounding_bound.upper_bound(None if callable(found.factor) else found.F, G)
-        found = found.checked_against(objective)
-        proofs = to_proof(bound.multipliers if found.invalid_bound is None else None, problem)
-        fields = {"lower": found.lower, "upper": value, "proofs": proofs, "G": G}
-        certificate = state("directions", nu, penalty, rounding_bound.X, sample.weights, constraints, **fields)
-        found = replace(found, certificate=certificate, seconds=stopping.timer.elapsed)
-        return with_all_points(found, problem, sample.X_all, sample.weights, constraints)
+        return finish(task, problem, found)
+
+
+def zero_directions(d: int, nu: float) -> Array:
+    """Return G of V = GG' = 0, with the row of the offset if nu < 1."""
+    return np.zeros((d + int(nu < 1.0), 1))
+
+
+def one_cluster(certificate: Certificate, status: Status, stopping: Stopping, solver: str) -> Result:
+    """Return the result without iterations that a certificate states, all points in one cluster."""
+    lower, upper, F = certificate.lower, certificate.upper, np.ones((certificate.shape[0], 1))
+    ends: dict[str, Any] = {"G": certificate.G, "n_excluded": certificate.n_excluded, "certificate": certificate}
+    ends |= {"status": status, "n_iter": 0, "seconds": stopping.timer.elapsed, "solver": solver}
+    return Result(value=upper, lower=lower, upper=upper, factor=F, **ends)
+
+
+def excludes_quickly(X: Table) -> bool:
+    """Return whether columns are excluded in a fraction of a second, so that it needs no limit of time."""
+    return len(X) * X.shape[1] ** 2 <= 1e9
+
+
+def closed_form(task: Task, G: Array) -> Result:
+    """Return the solution with the offset alone, of value nu, see `offset_solution`."""
+    X, nu, stopping = task.sample.X, task.nu, task.stopping
+    deadline = None if excludes_quickly(X) else stopping.deadline
+    with one_thread(), time_limited(deadline), suppress(EarlyExitError, ResourceError):
+        X = without_excluded(X, nu, task.penalty)  # or all columns, for which the bounds hold too
+    upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
+    return one_cluster(task.certificate(X, lower=nu, upper=upper, G=G), Status.CLOSED_FORM, stopping, task.solver)
+
+
+def pose(
+    task: Task,
+    iterates: Callable[[DirectionProblem, WarmStart], Iterable[Iterate]],
+    start: Result | npt.ArrayLike | None,
+) -> tuple[DirectionProblem, WarmStart, Iterable[Iterate]]:
+    """Return the problem, the warm start and the iterates.
+
+    At the time limit the problem is posed in unit columns, without its matrices, to state the start, and there are no
+    iterates; of streamed rows the limit is raised.
+    """
+    X, nu, penalty = task.sample.X, task.nu, task.penalty
+    try:
+        problem = direction_problem(X, nu, penalty)
+        warm_start = starting_point(problem, start)
+        warn_if_uninformative(problem, X, penalty)
+        return problem, warm_start, iterates(problem, warm_start)
+    except EarlyExitError:
+        if X.rows.is_streamed:
+            raise
+    if excludes_quickly(X):
+        with time_limited(None):
+            X = without_collinear(X, penalty)
+    with time_limited(Deadline(lambda: 0.0)):  # ends every computation that can be cut short
+        problem = unit_problem(X, nu, penalty)
+        return problem, starting_point(problem, start), ()
+
+
+def certify_iterates(
+    problem: DirectionProblem, warm_start: WarmStart, points: Iterable[Iterate], stopping: Stopping
+) -> Certified:
+    """Certify iterates until the stopping rule is met or they end, and return the best."""
+    best = warm_start.point or PrimalPoint(np.zeros((len(problem.c), 1)), 1.0, np.zeros(0))
+    dual: DualPoint | None = None
+    bound, history, status = TRIVIAL, list[Progress](), None
+    stopping.count_rows, stopping.n_excluded = lambda: problem.X.rows_read, problem.coordinates.n_excluded
+    try:
+        for iterate in points:
+            # The point may become the best even if no time is left for its lower bound.
+            point = problem.rescale(iterate.U) if iterate.point is None else iterate.point
+            if point.value < best.value or (dual is None and point.value == best.value):
+                best, dual = point, iterate.dual
+            if iterate.bound is None:
+                stopping.check_deadline()
+            # The bounds of all iterates hold.
+            bound = best_of(bound, iterate.bound or certify(problem, point, iterate.dual))
+            history.append(stopping.line(iterate.n_iter, min(bound.lower, best.value), best.value))
+            status = stopping.stop_reason(history[-1])
+            if status is not None:
+                break
+    except EarlyExitError as leave:
+        status = leave.status
+    except DataError as error:
+        raise with_bracket(error, Bracket(min(bound.lower, best.value), best.value, stopping.n_excluded)) from error
+    except (ArithmeticError, ValueError) as error:
+        if not is_out_of_range(error):
+            raise
+        status = Status.OVERFLOW
+    return Certified(best, dual, bound, history, stopping.status if status is None else status)
+
+
+def finish(task: Task, problem: DirectionProblem, found: Certified) -> Result:
+    """Return the best point in the user's coordinates, with the certificate of its value and of the bound.
+
+    V = 0, of value 1, replaces a V that is not certified to be better, rounding errors included.  The lower bound is
+    checked against this value and against the objective of the rounded labels.
+    """
+    (best, dual, bound, history, status), stopping, coordinates = found, task.stopping, problem.coordinates
+    if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.is_streamed:
+        best = best_single_feature(problem)
+    C = None if dual is None or not problem.has_l1 else dual.C
+    try:
+        rounding_bound = RoundingBound(task.points_of(problem), task.nu, task.penalty)
+        G, value = rounding_bound.or_trivial(coordinates.inverse_transform(best.U))
+    except DataError as error:
+        raise with_bracket(error, Bracket(bound.lower, best.value, coordinates.n_excluded)) from error
+    if status is None or status is Status.OPTIMAL:
+        status = Status.OPTIMAL if stopping.is_met(bound.lower, value) else Status.STALLED
+    result = Result(
+        value=value,
+        lower=bound.lower,
+        upper=value,
+        factor=problem.labels_factor(best.U),
+        status=status,
+        n_iter=history[-1].iteration if history else 0,
+        seconds=stopping.timer.elapsed,
+        solver=task.solver,
+        history=tuple(history),
+        C=None if C is None else coordinates.inverse_transform_multiplier(C),
+        G=G,
+        components=components_of(problem, best, best.value - bound.lower),
+        n_excluded=coordinates.n_excluded,
+    )
+    result = result.checked_against(rounding_bound.upper_bound(None if callable(result.factor) else result.F, G))
+    proofs = to_proof(bound.multipliers if result.invalid_bound is None else None, problem)
+    certificate = task.certificate(rounding_bound.X, lower=result.lower, upper=value, proofs=proofs, G=G)
+    result = replace(result, certificate=certificate, seconds=stopping.timer.elapsed)
+    return with_all_points(result, problem, task.sample.X_all, task.sample.weights, task.constraints)
 
 
 def with_all_points(
@@ -378,118 +433,3 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
         return WarmStart()
     C = problem.transform_multiplier(start) if isinstance(start, Result) else None
     return WarmStart(point.U, C if C is None or is_sparse(C) else problem.pair_penalty.project_safe(C), point)
-
-
-# The race
-
-
-@dataclass(frozen=True)
-class Strategy:
-    """A way to solve (15).
-
-    Attributes
-    ----------
-    iterates : callable
-        Generator of iterates with certified bounds.  At its start, and wherever it may be paused, it yields a number
-        instead: the operations of its next step, if they are many, for it continues only when it may use so many; else
-        0.0.  It is sent the last iterate of a strategy that has ended, if any, from which it may start.
-    applies : callable
-        Whether the strategy can solve a problem from a warm start.
-    """
-
-    iterates: Callable[[DirectionProblem, WarmStart, Stopping], Steps]
-    applies: Callable[[DirectionProblem, WarmStart], bool] = lambda _problem, _start: True
-
-
-class Runner:
-    """A strategy in a race: its iterates, the operations that it may use and has used, and what it has certified."""
-
-    def __init__(self, points: Steps) -> None:
-        self.points = points
-        self.last: Iterate | None = None
-        self.allowed, self.used, self.next_operations = 0.0, 0.0, 0.0  # the last: of the next step, if they are many
-        self.slices, self.n_iter = 0, 0
-        self.bounds = Bracket(0.0, 1.0)
-
-    @property
-    def may_continue(self) -> bool:
-        """Whether the slices of the strategy suffice for its next step."""
-        return self.used + max(self.next_operations, 1.0) <= self.allowed
-
-    @property
-    def is_nearly_done(self) -> bool:
-        """Whether the certified relative gap is at most 1 %, so that the others hardly overtake it."""
-        return self.bounds.gap <= NEARLY_DONE * self.bounds.upper
-
-    def advance(self, ended: Iterate | None = None) -> Iterate | None:
-        """Return the next iterate, or None at a pause; the operations up to there are counted."""
-        before = work_done()
-        try:
-            found = self.points.send(ended)
-        finally:
-            self.used += work_done() - before
-        self.next_operations = found if isinstance(found, float) else 0.0
-        if isinstance(found, float):
-            return None
-        self.last, self.n_iter = found, found.n_iter
-        if found.bound is not None and found.point is not None:
-            ends = max(self.bounds.lower, found.bound.lower), min(self.bounds.upper, found.point.value)
-            self.bounds = Bracket(*ends)
-        return found
-
-
-def race(
-    strategies: Sequence[Strategy], problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
-) -> Iterator[Iterate]:
-    """Yield the iterates of all strategies that apply, in slices of work that double from round to round.
-
-    1. Before any strategy has a lower bound, each gets a whole slice, in the given order; a relative gap of 1 % ends
-       this round.
-    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, and the others get an eighth.
-       If it has ended, those that have not started get a whole slice.
-    3. A strategy ends after two slices with three times the gap of the leader.  The last one runs without a limit.
-
-    The iterations of all strategies are counted together.  The bounds of one hold for all.
-    """
-    applicable = [one for one in strategies if one.applies(problem, warm_start)]
-    if not applicable:
-        raise ParameterError("No strategy applies to this problem. Add one that does, or change the penalty.")
-    runners = [Runner(one.iterates(problem, warm_start, stopping)) for one in applicable]
-    for one in runners:
-        one.advance()
-    racing, leader, size = list(runners), None, FIRST_SLICE
-    failure: Exception | None = None
-    ended: Iterate | None = None
-    while racing:
-        for one in sorted(racing, key=lambda other: other is not leader):
-            if leader is None and any(other.is_nearly_done for other in racing):
-                break
-            succeeds = leader not in racing and one.used == 0.0  # the leader has ended: one that waits may follow it
-            one.allowed += size if leader is None or one is leader or succeeds else size / 8
-            one.slices += one.may_continue
-            while one.may_continue or racing == [one]:
-                try:
-                    found = one.advance(ended)
-                except StopIteration:
-                    ended = one.last
-                    racing.remove(one)
-                    break
-                except (ArithmeticError, ValueError, EarlyExitError) as error:
-                    ends_all = stopping.status is not None  # the limit of time, or the callback
-                    if ends_all or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
-                        raise
-                    # Otherwise one strategy ends: its numbers leave the range, its matrices do not fit in memory, or
-                    # its next step would take longer than the time left.
-                    failure = failure or error
-                    racing.remove(one)
-                    break
-                if found is not None:
-                    yield found._replace(n_iter=min(sum(other.n_iter for other in runners), stopping.max_iter))
-        leader = min((one for one in runners if one.bounds.lower > 0.0), key=lambda one: one.bounds.gap, default=None)
-        if leader is not None:
-            limit = 3.0 * leader.bounds.gap
-            best = min(racing, key=lambda one: one.bounds.gap, default=None)  # goes on, also if the leader has ended
-            racing = [one for one in racing if one is best or one.slices < 2 or one.bounds.gap <= limit]
-        size *= 2.0
-    if failure is not None:
-        raise failure

@@ -270,13 +270,13 @@ assert theirs.lower <= ours.upper
 # A strategy of low_rank
 # ----------------------
 # ``low_rank`` runs several strategies in turn and gives most of the work to the one with the smallest gap, see
-# ``diffrac_cvx/solvers/driver.py``. A strategy is a file with two functions: whether it applies to a problem, and a generator, and
+# ``diffrac_cvx/solvers/race.py``. A strategy is a file with two functions: whether it applies to a problem, and a generator, and
 # a line in ``STRATEGIES`` of ``diffrac_cvx/solvers/factored/solver.py``. The generator yields an ``Iterate`` with a factor U,
-# a dual point and certified bounds, without which it cannot lead; between them it yields, wherever it may be paused, the operations
-# of its next step. It calls ``check_deadline`` in long loops, counts work outside the package's linear algebra by ``count_work``,
-# and takes at most ``stopping.max_iter`` steps. Points may be neither in memory nor dense, and a warm start may be sparse.
-# ``tests/solvers/test_strategy_contract.py``, with a case for the strategy, checks it alone, and ``tests/solvers/test_race.py``
-# checks the race.
+# a dual point and certified bounds, without which it cannot lead; first, and wherever else it may be paused, it yields a
+# ``Pause`` with the operations of its next step if they are many. It calls ``check_deadline`` in long loops, counts work outside
+# the package's linear algebra by ``count_work``, and takes at most ``stopping.max_iter`` steps. Points may be neither in memory
+# nor dense, and a warm start may be sparse. ``tests/solvers/test_strategy_contract.py``, with a case for the strategy, checks it
+# alone, and ``tests/solvers/test_race.py`` the race.
 #
 # A data set
 # ----------

@@ -7,9 +7,15 @@ from diffrac_cvx.certificates.direction_bounds import certify
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.solvers import low_rank
+from diffrac_cvx.solvers import Iterate, low_rank
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
+
+
+def iterates_of(problem, max_iter, start=None):
+    """Yield the iterates of V as one block, without the pauses between them."""
+    points = augmented_lagrangian.one_block_iterates(problem, max_iter, start)
+    return (point for point in points if isinstance(point, Iterate))
 
 
 @pytest.mark.parametrize("penalty", [Penalty(), Penalty(c=0.2)], ids=["none", "l1"])
@@ -17,7 +23,7 @@ def test_a_rank_that_is_too_small_grows_until_the_gap_is_closed(penalty):
     """The optimum has rank 3; from rank one, eigenvectors of the certificate must supply the other directions."""
     problem = direction_problem(as_data(normal()), 1.0, penalty)
     start = normal(4, 1, seed=3)
-    points = list(filter(None, augmented_lagrangian.one_block_iterates(problem, 3000, start)))
+    points = list(iterates_of(problem, 3000, start))
     ranks = [point.U.shape[1] for point in points]
     assert ranks[0] == 1
     assert max(ranks) > 2
@@ -50,7 +56,7 @@ def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkey
     problem = direction_problem(as_data(correlated(n, d, rho)), nu, Penalty.l1(lam))
     values, lower, upper, evaluate = [], 0.0, 1.0, Lagrangian.point
     monkeypatch.setattr(Lagrangian, "point", lambda *given: values.append(1) or evaluate(*given))
-    for iterate in filter(None, augmented_lagrangian.one_block_iterates(problem, 5000)):
+    for iterate in iterates_of(problem, 5000):
         bound = iterate.bound or certify(problem, iterate.point, iterate.dual)
         lower, upper = max(lower, bound.lower), min(upper, iterate.point.value)
         if upper - lower <= 1e-5:

@@ -16,7 +16,7 @@ from scipy.optimize import approx_fprime
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.factors import dense, is_sparse
-from diffrac_cvx.solvers import driver
+from diffrac_cvx.solvers import race
 from diffrac_cvx.solvers.factored import solver
 from diffrac_cvx.solvers.factored.components import BlockLagrangian
 
@@ -79,7 +79,7 @@ def test_blocks_of_a_few_features_are_found_whatever_the_units(nu, monkeypatch):
     """The multipliers are in the user's units and reproduce the certified bounds."""
     units = 10.0 ** np.random.default_rng(0).integers(-3, 4, 30)
     penalty = dc.Penalty(c=0.03**0.5 * units)
-    monkeypatch.setattr(driver, "FIRST_SLICE", 1e12)  # the blocks come before the other strategies
+    monkeypatch.setattr(race, "FIRST_SLICE", 1e12)  # the blocks come before the other strategies
     result = dc.low_rank(planted() * units, nu, penalty, tol=1e-6)
     sizes = np.bincount(result.components.found)
     assert 1 < sizes.max() <= 4
@@ -140,7 +140,7 @@ def test_one_block_that_would_not_fit_in_memory_is_left_with_the_bracket_so_far(
 
 def test_blocks_that_most_features_would_join_are_left_to_the_other_strategies(monkeypatch):
     """Equal columns are all connected: the solver with V as one block goes on."""
-    monkeypatch.setattr(driver, "FIRST_SLICE", 1e12)
+    monkeypatch.setattr(race, "FIRST_SLICE", 1e12)
     X = np.random.default_rng(0).standard_normal((40, 1)) + 0.3 * np.random.default_rng(1).standard_normal((40, 8))
     result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-3), tol=1e-5)
     assert result.gap <= 1e-5

@@ -9,6 +9,7 @@ from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored import pattern
+from diffrac_cvx.solvers.race import Pause
 
 
 def solve(X, nu, penalty, tol, max_iter, sample_weight=None):
@@ -54,7 +55,7 @@ def test_sample_weights_and_zero_rows_take_part():
 
 def test_it_ends_after_few_steps_if_most_pairs_are_in_v():
     points = list(solve(planted(400, 60, sparsity=3), 1.0, dc.Penalty.l1(1e-5), 1e-6, 200))
-    assert all(isinstance(point, float) for point in points)
+    assert all(isinstance(point, Pause) for point in points)
     assert len(points) <= 8
     slow = solve(planted(1500, 30, sparsity=3), 1.0, dc.Penalty.l1(0.05 / 1500**0.5), 1e-6, 200)
     assert len(list(slow)) <= 6  # each pair that enters leaves nearly as many violated

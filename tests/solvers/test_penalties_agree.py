@@ -21,7 +21,7 @@ from rationals import fractions
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates import working_set_bounds as working_set_certificate
-from diffrac_cvx.solvers import driver
+from diffrac_cvx.solvers import race
 from diffrac_cvx.solvers.factored import solver, working_set
 
 pytestmark = pytest.mark.filterwarnings(
@@ -169,7 +169,7 @@ def small_cores(monkeypatch):
     monkeypatch.setattr(working_set, "INITIAL_SIZE", 5)
     monkeypatch.setattr(direction_bounds, "MIN_WIDE_SIZE", 10)
     monkeypatch.setattr(solver, "STRATEGIES", (solver.WORKING_SET, solver.ONE_BLOCK))  # the working set first
-    monkeypatch.setattr(driver, "FIRST_SLICE", 1e12)
+    monkeypatch.setattr(race, "FIRST_SLICE", 1e12)
     sizes, whole = [], working_set.check_kkt
 
     def watched(split, *given):

@@ -12,8 +12,8 @@ from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work
 from diffrac_cvx.problem.direction_problem import PrimalPoint
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.solvers import driver
-from diffrac_cvx.solvers.driver import FIRST_SLICE, Iterate, Stopping, Strategy, WarmStart
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.race import FIRST_SLICE, Pause, Strategy, race
 
 STOPPING = Stopping(1e-6, 1000)
 
@@ -22,11 +22,11 @@ def strategy(name, steps, *, cost=FIRST_SLICE / 3, first_operations=FIRST_SLICE 
     """Return a strategy that certifies these bounds, at a cost each; its iterates carry its name."""
 
     def iterates(problem, warm_start, stopping):
-        yield first_operations
+        yield Pause(first_operations)
         for i, bounds in enumerate(steps):
             count_work(cost - CALL_OPERATIONS)
             if bounds is None:
-                yield 0.0
+                yield Pause()
                 continue
             lower, upper = bounds
             yield Iterate(name, i + 1, point=PrimalPoint(name, upper, None), bound=Bound(lower))
@@ -38,7 +38,7 @@ def strategy(name, steps, *, cost=FIRST_SLICE / 3, first_operations=FIRST_SLICE 
 
 
 def run(*strategies, stopping=STOPPING):
-    return list(driver.race(strategies, SimpleNamespace(), WarmStart(), stopping))
+    return list(race(strategies, SimpleNamespace(), WarmStart(), stopping))
 
 
 def test_each_strategy_gets_a_slice_in_turn_until_one_has_a_lower_bound():
@@ -95,7 +95,7 @@ def test_iterations_of_all_strategies_are_counted_together_up_to_the_maximum():
 def test_the_failure_of_one_strategy_is_not_that_of_the_others():
     failed = strategy("a", [(0.1, 0.9)], fails=np.linalg.LinAlgError("singular"))
     full = strategy("m", [], fails=EarlyExitError(Status.OUT_OF_MEMORY))
-    points = driver.race((failed, full, strategy("b", [(0.1, 0.8)] * 9)), SimpleNamespace(), WarmStart(), STOPPING)
+    points = race((failed, full, strategy("b", [(0.1, 0.8)] * 9)), SimpleNamespace(), WarmStart(), STOPPING)
     found = [next(points) for _ in range(10)]
     assert [point.U for point in found].count("b") == 9
     with pytest.raises(np.linalg.LinAlgError):  # and is told if nothing is left to do
@@ -103,12 +103,12 @@ def test_the_failure_of_one_strategy_is_not_that_of_the_others():
     with pytest.raises(KeyError):
         run(strategy("a", [(0.1, 0.9)], fails=KeyError()), strategy("b", [(0.1, 0.8)] * 9))
     late = strategy("a", [(0.1, 0.9)], fails=EarlyExitError(Status.TIME_LIMIT))
-    points = driver.race((late, strategy("b", [(0.1, 0.8)] * 9)), SimpleNamespace(), WarmStart(), STOPPING)
+    points = race((late, strategy("b", [(0.1, 0.8)] * 9)), SimpleNamespace(), WarmStart(), STOPPING)
     assert [next(points).U for _ in range(10)] == ["a"] + ["b"] * 9  # the step of one is too long for the time left
     with pytest.raises(EarlyExitError, match="time"):
         next(points)
     over = Stopping(1e-6, 1000, time_limit=1e-9)
-    points = driver.race((strategy("a", [(0.1, 0.9)]), strategy("b", [(0.1, 0.8)])), None, WarmStart(), over)
+    points = race((strategy("a", [(0.1, 0.9)]), strategy("b", [(0.1, 0.8)])), None, WarmStart(), over)
     assert next(points).U == "a"
     with pytest.raises(EarlyExitError, match="time"):  # the limit itself ends all of them
         next(points)

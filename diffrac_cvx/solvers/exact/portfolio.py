@@ -10,19 +10,17 @@ from diffrac_cvx.certificates.certificate import Certificate, Proof
 from diffrac_cvx.certificates.checker import entries_of, state
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.labels import LabelProblem
-from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
-from diffrac_cvx.points.reading import raw_table, read_points
-from diffrac_cvx.points.table import Table, array_table
+from diffrac_cvx.points.reading import Sample, raw_table, read_points
+from diffrac_cvx.points.table import Excluded, Table
 from diffrac_cvx.problem.direction_problem import without_collinear
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Bracket, Status
-from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation
 from diffrac_cvx.solvers.exact.tree import Tree
 
@@ -175,78 +173,96 @@ def optimal_labels(
     >>> found.labels.tolist()
     [1.0, 1.0, 1.0, -1.0]
     """
+    # 1. The problem: labels of chunklets, and points without collinear columns.
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
     timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
     sample = read_points(X, sample_weight, constraints=constraints or Constraints())
-    all_chunklets = (constraints or Constraints()).chunklets_of(sample.n_all)
-    chunklets = Chunklets(
-        sample.with_weight(all_chunklets.membership), sample.with_weight(all_chunklets.sign), all_chunklets.labeled
-    )
-    reduced = without_collinear(sample.X, penalty)
-    points, weights = array_table(reduced.array(), reduced.weights), weights_of(penalty, reduced.shape[1])
-    tree = Tree(points, nu, penalty, chunklets, all_chunklets.n_chunklets, tol, reduced.n_excluded)
-    tree.timer, tree.callback = timer, callback
-
-    # 1. The problem of the cutting planes, which know no feature groups and no signs of coefficients.
-    m, relaxation = all_chunklets.n_chunklets, None
-    size, most_columns = CUT_BYTES * m**2, 0 if penalty.has_l1 else MOST_COLUMNS
-    if weights.is_l1 and points.shape[1] <= max(m, most_columns) and size < available_memory():
-        columns = np.ones(reduced.shape[1], dtype=bool)
-        columns[[] if reduced.excluded is None else reduced.excluded.columns] = False
-        counts = np.ones(sample.n_all) if sample.weights is None else sample.weights.of_all()
-        problem = LabelProblem(
-            raw_table(X), nu, weights.a, weights.c, counts, all_chunklets.membership, all_chunklets.sign, columns
-        )
-        relaxation = CutRelaxation(problem) if problem.least > 0.0 and problem.B.any() else None
-
-    # 2. Branch and bound for a fixed amount of work, cutting planes, and branch and bound again.
-    def report() -> Status | None:
-        assert relaxation is not None
-        tree.floor, tree.n_cuts = max(tree.floor, relaxation.lower), relaxation.n_cuts
-        return tree.stop_status()
-
+    chunklets = (constraints or Constraints()).chunklets_of(sample.n_all)
+    members, signs = sample.with_weight(chunklets.membership), sample.with_weight(chunklets.sign)
+    of_points = Chunklets(members, signs, chunklets.labeled)
+    points = without_collinear(sample.X, penalty)
+    tree = Tree(points, nu, penalty, of_points, chunklets.n_chunklets, tol, timer)
+    tree.callback = callback
+    # 2. The problem of the cutting planes.
+    relaxation = cut_relaxation(X, tree, sample, chunklets, points.excluded)
+    # 3. Branch and bound for a fixed amount of work, cutting planes, and branch and bound again.
     with time_limited(timer.deadline):
-        status = tree.search(np.inf if relaxation is None else TREE_WORK)
-        root_gap = tree.best - tree.root_bound
-        if status is None and (tree.best - tree.lower < 0.4 * root_gap or root_gap < MIN_ROOT_GAPS[penalty.has_l1]):
-            status = tree.search(MORE_WORK)  # branch and bound closes the gap quickly
-        if relaxation is not None and status is None:
-            status = relaxation.solve(lambda: tree.cutoff, tree.improve, report)
-        status = status or tree.search() or Status.STALLED
-
-    # 3. Labels of the points, with the better of the two bounds and its proof.
-    labels = all_chunklets.labels_from_signs(tree.signs)
-    labels = labels if all_chunklets.labeled >= 0 else labels * labels[0]
-    oriented, v = oriented_direction(points, sample.with_weight(labels), weights)
-    upper, v = or_zero_direction(certified_labels_value(points, oriented, v, nu, weights), v)
-    v = v * (oriented[0] * sample.with_weight(labels)[0])
-    proofs, lower = tree.proofs, max(tree.branching_bound if tree.proofs else 0.0, tree.trivial)
-    if relaxation is not None and relaxation.dual is not None and relaxation.lower > lower:
-        diagonal, rows, C = relaxation.dual
-        proofs, lower = (Proof(diagonal=diagonal, rows=rows, **entries_of(C)),), relaxation.lower
+        status = search(tree, relaxation)
+    # 4. Labels of the points, with the better of the two bounds and its proof.
+    labels = chunklets.labels_from_signs(tree.signs)
+    labels = labels if chunklets.labeled >= 0 else labels * labels[0]
+    upper, v = tree.evaluate(sample.with_weight(labels))
+    lower, proofs = proved_bound(tree, relaxation)
     require_consistent(lower, upper, "these labels")
-    if status is Status.OPTIMAL and upper - lower > tol:
-        status = Status.STALLED
     proof: Certificate | None = None
     if certificate:
+        without_chunklets = replace(points, chunklets=UNCONSTRAINED)
         fields = {"lower": lower, "upper": upper, "labels": labels, "direction": v, "proofs": proofs}
-        unconstrained = replace(reduced, chunklets=UNCONSTRAINED)
-        proof = state("labels", nu, penalty, unconstrained, sample.weights, constraints, **fields)
+        proof = state("labels", nu, penalty, without_chunklets, sample.weights, constraints, **fields)
     return OptimalLabels(
         labels=labels,
         lower=lower,
         upper=upper,
-        status=status,
+        status=Status.STALLED if status is Status.OPTIMAL and upper - lower > tol else status,
         n_nodes=tree.n_nodes,
         n_cuts=tree.n_cuts,
         root_bound=tree.root_bound,
-        hardness=hardness(points, weights.a, m),
+        hardness=hardness(tree.points, tree.weights.a, len(tree.rows)),
         history=tree.history,
         seconds=timer.elapsed,
         certificate=proof,
         n_excluded=tree.n_excluded,
     )
+
+
+def cut_relaxation(
+    X: npt.ArrayLike, tree: Tree, sample: Sample, chunklets: Chunklets, excluded: Excluded | None
+) -> CutRelaxation | None:
+    """Return the problem of the cutting planes; None if it does not fit, or all columns are constant.
+
+    Cutting planes know no feature groups and no signs of coefficients.
+    """
+    d, m, penalty = tree.points.shape[1], chunklets.n_chunklets, tree.weights
+    most_columns = m if tree.penalty.has_l1 else max(m, MOST_COLUMNS)
+    if not penalty.is_l1 or d > most_columns or CUT_BYTES * m**2 >= available_memory():
+        return None
+    included = np.ones(d, dtype=bool)
+    included[[] if excluded is None else excluded.columns] = False
+    counts = np.ones(sample.n_all) if sample.weights is None else sample.weights.of_all()
+    members = chunklets.membership, chunklets.sign
+    problem = LabelProblem(raw_table(X), tree.nu, penalty.a, penalty.c, counts, *members, included)
+    return CutRelaxation(problem) if problem.least > 0.0 and problem.B.any() else None
+
+
+def search(tree: Tree, relaxation: CutRelaxation | None) -> Status:
+    """Search by branch and bound, longer if that is successful, then by cutting planes and again by branch and bound.
+
+    Afterwards the tree has the best labels.
+    """
+
+    def report() -> Status | None:
+        assert relaxation is not None
+        tree.floor, tree.n_cuts = max(tree.floor, relaxation.lower), relaxation.n_cuts
+        return tree.stop_status()
+
+    status = tree.search(np.inf if relaxation is None else TREE_WORK)
+    root_gap, least_gap = tree.best - tree.root_bound, MIN_ROOT_GAPS[tree.penalty.has_l1]
+    if status is None and (tree.best - tree.lower < 0.4 * root_gap or root_gap < least_gap):
+        status = tree.search(MORE_WORK)
+    if relaxation is not None and status is None:
+        status = relaxation.solve(lambda: tree.cutoff, tree.improve, report)
+    return status or tree.search() or Status.STALLED
+
+
+def proved_bound(tree: Tree, relaxation: CutRelaxation | None) -> tuple[float, tuple[Proof, ...]]:
+    """Return the better of the bounds by branching and by inequalities, with its proofs."""
+    proofs = tree.proofs
+    lower = max(tree.branching_bound if proofs else 0.0, tree.trivial)
+    if relaxation is None or relaxation.dual is None or relaxation.lower <= lower:
+        return lower, proofs
+    diagonal, rows, C = relaxation.dual
+    return relaxation.lower, (Proof(diagonal=diagonal, rows=rows, **entries_of(C)),)
 
 
 def hardness(points: Table, a: Array, m: int) -> float:

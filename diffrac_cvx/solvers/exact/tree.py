@@ -49,13 +49,13 @@ class Tree:
 
     `low_rank` solves the relaxation of each node.  The (m, D) rows are signed sums of the points of each chunklet; the
     sign of a zero row does not matter.  That of the ``anchor`` is fixed by symmetry.  ``floor`` is a certified lower
-    bound on the objective of all labels, by ``n_cuts`` inequalities.  ``closed`` has the proofs of the closed nodes;
-    ``n_excluded`` columns are reported with the bounds.
+    bound on the objective of all labels, by ``n_cuts`` inequalities.  ``closed`` has the proofs of the closed nodes.
     """
 
     def __init__(
-        self, points: Table, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float, n_excluded: int
+        self, points: Table, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float, timer: Timer
     ) -> None:
+        self.n_excluded, points = points.n_excluded, array_table(points.array(), points.weights)
         self.points, self.nu, self.penalty, self.chunklets = points, nu, penalty, chunklets
         self.weights = weights_of(penalty, points.shape[1])
         X = points.array() if nu == 1.0 else points.with_offset().array()
@@ -63,7 +63,7 @@ class Tree:
         np.add.at(self.rows, chunklets.membership, (chunklets.sign * points.normalized_weights)[:, None] * X)
         self.matters = self.rows.any(axis=1)  # chunklets whose row is not 0
         sizes = np.sum(self.rows[:, : points.shape[1]] ** 2 * inverse_or_one(points.mean_squares()), axis=1)
-        self.anchor, self.tol, self.n_excluded = int(np.argmax(sizes)), tol, n_excluded
+        self.anchor, self.tol, self.timer = int(np.argmax(sizes)), tol, timer
         self.node_bytes = 400.0 + m + 24.0 * (len(X) + sum(self.rows.shape))
         self.best, self.signs = np.inf, np.ones(m)
         self.open_nodes: list[Node] = []
@@ -73,7 +73,6 @@ class Tree:
         self.floor = self.trivial
         self.n_nodes, self.n_cuts = 0, 0
         self.history: list[tuple[float, float, float]] = []
-        self.timer = Timer(None)
         self.callback: Callable[[Bracket, int, int], bool | None] | None = None
 
     @property
@@ -154,7 +153,7 @@ class Tree:
 
     def try_labels(self, y: Array) -> None:
         """Make labels of the chunklets the incumbent if their objective is smaller."""
-        objective = self.objective(y)
+        objective = self.evaluate(self.labels(y))[0]
         if objective < self.best:
             self.best, self.signs = objective, y
 
@@ -183,10 +182,11 @@ class Tree:
             warnings.simplefilter("ignore", DegenerateDataWarning)
             return low_rank(points, self.nu, self.penalty, start=start, **limits)  # type: ignore[arg-type]
 
-    def objective(self, y: Array) -> float:
-        """Return the objective of Eq. (9) at labels of the chunklets."""
-        labels, v = oriented_direction(self.points, self.labels(y), self.weights)
-        return or_zero_direction(certified_labels_value(self.points, labels, v, self.nu, self.weights), v)[0]
+    def evaluate(self, labels: Array) -> tuple[float, Array]:
+        """Return the objective of Eq. (9) at labels of the points, and the direction at which it is certified."""
+        oriented, v = oriented_direction(self.points, labels, self.weights)
+        value, v = or_zero_direction(certified_labels_value(self.points, oriented, v, self.nu, self.weights), v)
+        return value, v * (oriented[0] * labels[0])
 
     def improve(self, y: Array) -> float:
         """Alternate between labels and their best direction, try the labels, and return the incumbent's objective."""

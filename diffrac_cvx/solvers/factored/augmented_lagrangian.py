@@ -31,6 +31,7 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.solvers.driver import Iterate
+from diffrac_cvx.solvers.race import Pause
 
 Metric = Callable[[Array], Array]
 CertifiedPoint = tuple[PrimalPoint, DualPoint, Bound | None]
@@ -372,7 +373,7 @@ def one_block_iterates(
     U: Array | None = None,
     C: Array | None = None,
     certified: Callable[[Array, Array | None, bool], CertifiedPoint] | None = None,
-) -> Iterator[Iterate | float]:
+) -> Iterator[Iterate | Pause]:
     """Yield an iterate and its multiplier every few rounds, for at most max_iter L-BFGS steps with one memory.
 
     ``certified`` returns the certified point of a factor and its multiplier, by default `refine_point`.
@@ -397,7 +398,7 @@ def one_block_iterates(
                 last = problem.rescale(lagrangian.latest)
             yield Iterate(last.U, done, DualPoint(), last)  # no time left for its certificate
             raise
-        yield 0.0
+        yield Pause()
         done += max(n_steps, 1)
         # 2. Negligible columns are dropped.
         Q = rank_reducing_rotation(at.U)

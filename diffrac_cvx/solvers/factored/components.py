@@ -23,7 +23,7 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint
 from diffrac_cvx.problem.result import Labels
-from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     Lagrangian,
     Memory,
@@ -34,6 +34,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     run_multiplier_method,
     shrunk_inverse,
 )
+from diffrac_cvx.solvers.race import Pause, Steps
 
 
 class BlockPoint(NamedTuple):
@@ -202,7 +203,8 @@ def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
 def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:
     """Yield certified iterates until one component would contain half of the coordinates, or progress stalls."""
     n, size = problem.X.shape
-    yield 7.5e3 * float(size) ** 2 if size > n else 0.0  # a screening of pairs, most of which are beyond their bound
+    screening = 7.5e3 * float(size) ** 2 if size > n else 0.0  # of pairs, most of which exceed their bound
+    yield Pause(screening)
     split = block_problem(problem)
     m, start = len(split.c), warm_start
 
@@ -228,7 +230,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
                 at = lagrangian.update(at)
             point, C, done = point.like(at.U), lagrangian.multiplier(at.U), done + max(n_steps, 1)
             point = point._replace(factors=[principal_columns(U, rtol=1e-12) for U in point.factors])
-            yield 0.0
+            yield Pause()
             point, value, q = lagrangian.rescale(point)
         t, u, _ = found = blocks.best_dual(q, C)
         gap = value - bound_at(t, problem.mean_inverse(u))

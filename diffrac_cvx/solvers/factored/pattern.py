@@ -14,8 +14,9 @@ from diffrac_cvx.machine.work import count_work
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE_SIZE, cholesky, inverse_triangular, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import refine_point
+from diffrac_cvx.solvers.race import Pause, Steps
 
 MAX_PAIRS = 4  # signed pairs per coordinate, above which V as one block is faster
 TO_BOUNDARY = 0.95  # fraction of the longest feasible step
@@ -56,7 +57,7 @@ def pattern_iterates(
     A step of Newton's method on m unknowns is O(n m^2 + m^3).
     """
     n, d = problem.X.shape
-    yield float(n) * float(d) ** 2 + 33.0 * float(d) ** 3  # the start and the first step
+    yield Pause(float(n) * float(d) ** 2 + 33.0 * float(d) ** 3)  # the start and the first step
     X, A, c = problem.X.array(), problem.A, problem.c
     nonzero = X.any(axis=1)  # zero rows count in the means and nowhere else
     X, u_all, q_all = X[nonzero], np.zeros(len(X)), np.zeros(len(X))
@@ -80,7 +81,7 @@ def pattern_iterates(
     while steps < stopping.max_iter and gap > 1e-8 * value > 0.0:
         # 2. One step of Newton's method; the curvature of the barriers is that of S and z.
         operations = float(n) * len(w) ** 2 + float(len(w)) ** 3 + 300.0 * len(w) ** 2 + 30.0 * float(d) ** 3
-        yield operations
+        yield Pause(operations)
         check_deadline(operations)
         count_work(operations)
         steps += 1
@@ -145,7 +146,7 @@ def pattern_iterates(
 
         # 6. If they are few, certify with these multipliers, at the q that belongs to u, and decrease the gap.
         if len(j) <= d / 20:
-            yield 0.0
+            yield Pause()
             np.fill_diagonal(C, 0.0)
             C = np.clip(C, -bound, bound)
             point, dual, proved = refine_point(problem, L, C, q=q_all.copy())

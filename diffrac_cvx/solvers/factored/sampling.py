@@ -39,6 +39,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     threshold_inactive,
 )
 from diffrac_cvx.solvers.factored.components import is_block_diagonal
+from diffrac_cvx.solvers.race import Pause
 
 MIN_SAMPLE_ROWS = 2000  # of the first sample
 MAX_PERMUTED_ROWS = 10_000_000  # up to which the samples come from one permutation
@@ -111,7 +112,7 @@ def draw_sample(problem: DirectionProblem, m: int) -> ColumnRows:
 
 def sampling_iterates(
     problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping, *, until_converged: bool
-) -> Iterator[Iterate | float]:
+) -> Iterator[Iterate | Pause]:
     """Yield an iterate with its multiplier and certified bounds after every pass over all rows.
 
     End when larger samples do not help or exceed half of the rows; if ``until_converged``, continue with steps on all
@@ -156,4 +157,4 @@ def sampling_iterates(
         return point, DualPoint(C=C), bound
 
     for iterate in one_block_iterates(problem, max_iter - done, start(), C, certified):
-        yield iterate if isinstance(iterate, float) else iterate._replace(n_iter=iterate.n_iter + done)
+        yield iterate if isinstance(iterate, Pause) else iterate._replace(n_iter=iterate.n_iter + done)

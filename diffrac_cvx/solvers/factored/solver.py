@@ -15,8 +15,9 @@ from diffrac_cvx.points.reading import many_rows
 from diffrac_cvx.problem.direction_problem import SOLVER_COPIES, DirectionProblem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.solvers.driver import Callback, Iterate, Steps, Stopping, Strategy, WarmStart, race, solve_by_iterates
+from diffrac_cvx.solvers.driver import Callback, Iterate, Stopping, WarmStart, solve_by_iterates
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, pattern, sampling, working_set
+from diffrac_cvx.solvers.race import Pause, Steps, Strategy, race
 
 
 def low_rank(
@@ -156,7 +157,7 @@ def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stoppin
     """
     n, size = problem.X.shape
     twenty_steps, certificate = 20.0 * (7.0 * n + 4.0 * size) * size**2, 60.0 * float(size) ** 3  # at full rank
-    ended = yield twenty_steps + certificate
+    ended = yield Pause(twenty_steps + certificate)
     copies_of_V = 16  # held at once
     if copies_of_V * 8.0 * size**2 > available_memory():
         raise EarlyExitError(Status.OUT_OF_MEMORY)

@@ -30,7 +30,7 @@ from diffrac_cvx.problem.direction_problem import (
     best_single_feature,
     univariate_gains,
 )
-from diffrac_cvx.solvers.driver import Iterate, Steps, Stopping, WarmStart
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     SPARE_RANK,
     Lagrangian,
@@ -40,6 +40,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     run_multiplier_method,
     threshold_inactive,
 )
+from diffrac_cvx.solvers.race import Pause, Steps
 
 INITIAL_SIZE = 40  # features of the first working set
 COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, below which it is dropped
@@ -60,7 +61,7 @@ def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) 
 
 def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:
     """Yield iterates with certified bounds for all features, until progress stops."""
-    yield 0.0
+    yield Pause()
     problem = problem.as_dense()
     penalty, size, max_iter = problem.pair_penalty, len(problem.c), stopping.max_iter
     refinements = 0 if penalty.splits_into_blocks else 30  # the multipliers of blocks settle slowly
@@ -87,7 +88,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             gap = point.value - lower
             if gap <= target or steps >= limit:
                 break
-            yield 0.0
+            yield Pause()
             at = lagrangian.update(at)
             Q = rank_reducing_rotation(at.U, COLUMN_RTOL)
             if Q is not None:
@@ -115,7 +116,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             tried = max(goal, gap / TARGET)  # what the solution on the working set admits
             if tried > max(goal, 0.6 * (upper - best.lower)):
                 break
-            yield 0.0
+            yield Pause()
             t = (1.0 - upper + 0.99 * tried) / problem.mean_inverse(u)
             verdict = check_kkt(block_problem(problem, ws), u, C_dual, t)
             if verdict.bound is None:

@@ -1,0 +1,139 @@
+"""Race of the strategies of a solver: each gets slices of work in turn, and the one with the smallest gap the largest.
+
+Work is counted, never timed, so that the same call gives the same result on every machine unless a limit stops it.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.machine.deadlines import EarlyExitError
+from diffrac_cvx.machine.work import work_done
+from diffrac_cvx.points.ranges import is_out_of_range
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.result import Bracket
+from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
+
+FIRST_SLICE = 8e9  # operations, a fraction of a second
+NEARLY_DONE = 0.01  # relative gap that ends the first round
+
+
+class Pause(NamedTuple):
+    """Place between iterates where a strategy may be paused."""
+
+    operations: float = 0.0  # of its next step, if they are many: it continues only when it may use so many
+
+
+Steps = Generator[Iterate | Pause, Iterate | None, None]  # it is sent the last iterate of a strategy that has ended
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to solve (15).
+
+    Attributes
+    ----------
+    iterates : callable
+        Generator of iterates with certified bounds, and of pauses: the first before any work.  It is sent the last
+        iterate of a strategy that has ended, if any, from which it may start.
+    applies : callable
+        Whether the strategy can solve a problem from a warm start.
+    """
+
+    iterates: Callable[[DirectionProblem, WarmStart, Stopping], Steps]
+    applies: Callable[[DirectionProblem, WarmStart], bool] = lambda _problem, _start: True
+
+
+class Runner:
+    """A strategy in a race: its iterates, the operations that it may use and has used, and what it has certified."""
+
+    def __init__(self, points: Steps) -> None:
+        self.points = points
+        self.last: Iterate | None = None
+        self.allowed, self.used, self.pause = 0.0, 0.0, Pause()
+        self.slices, self.n_iter = 0, 0
+        self.bounds = Bracket(0.0, 1.0)
+
+    @property
+    def may_continue(self) -> bool:
+        """Whether the slices of the strategy suffice for its next step."""
+        return self.used + max(self.pause.operations, 1.0) <= self.allowed
+
+    @property
+    def is_nearly_done(self) -> bool:
+        """Whether the certified relative gap is at most 1 %, so that the others hardly overtake it."""
+        return self.bounds.gap <= NEARLY_DONE * self.bounds.upper
+
+    def advance(self, ended: Iterate | None = None) -> Iterate | None:
+        """Return the next iterate, or None at a pause; the operations up to there are counted."""
+        before = work_done()
+        try:
+            found = self.points.send(ended)
+        finally:
+            self.used += work_done() - before
+        self.pause = found if isinstance(found, Pause) else Pause()
+        if isinstance(found, Pause):
+            return None
+        self.last, self.n_iter = found, found.n_iter
+        if found.bound is not None and found.point is not None:
+            ends = max(self.bounds.lower, found.bound.lower), min(self.bounds.upper, found.point.value)
+            self.bounds = Bracket(*ends)
+        return found
+
+
+def race(
+    strategies: Sequence[Strategy], problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
+) -> Iterator[Iterate]:
+    """Yield the iterates of all strategies that apply, in slices of work that double from round to round.
+
+    1. Before any strategy has a lower bound, each gets a whole slice, in the given order; a relative gap of 1 % ends
+       this round.
+    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, and the others get an eighth.
+       If it has ended, those that have not started get a whole slice.
+    3. A strategy ends after two slices with three times the gap of the leader.  The last one runs without a limit.
+
+    The iterations of all strategies are counted together.  The bounds of one hold for all.
+    """
+    applicable = [one for one in strategies if one.applies(problem, warm_start)]
+    if not applicable:
+        raise ParameterError("No strategy applies to this problem. Add one that does, or change the penalty.")
+    runners = [Runner(one.iterates(problem, warm_start, stopping)) for one in applicable]
+    for one in runners:
+        one.advance()
+    racing, leader, size = list(runners), None, FIRST_SLICE
+    failure: Exception | None = None
+    ended: Iterate | None = None
+    while racing:
+        for one in sorted(racing, key=lambda other: other is not leader):
+            if leader is None and any(other.is_nearly_done for other in racing):
+                break
+            succeeds = leader not in racing and one.used == 0.0  # the leader has ended: one that waits may follow it
+            one.allowed += size if leader is None or one is leader or succeeds else size / 8
+            one.slices += one.may_continue
+            while one.may_continue or racing == [one]:
+                try:
+                    found = one.advance(ended)
+                except StopIteration:
+                    ended = one.last
+                    racing.remove(one)
+                    break
+                except (ArithmeticError, ValueError, EarlyExitError) as error:
+                    ends_all = stopping.status is not None  # the limit of time, or the callback
+                    if ends_all or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
+                        raise
+                    # Otherwise one strategy ends: its numbers leave the range, its matrices do not fit in memory, or
+                    # its next step would take longer than the time left.
+                    failure = failure or error
+                    racing.remove(one)
+                    break
+                if found is not None:
+                    yield found._replace(n_iter=min(sum(other.n_iter for other in runners), stopping.max_iter))
+        leader = min((one for one in runners if one.bounds.lower > 0.0), key=lambda one: one.bounds.gap, default=None)
+        if leader is not None:
+            limit = 3.0 * leader.bounds.gap
+            best = min(racing, key=lambda one: one.bounds.gap, default=None)  # goes on, also if the leader has ended
+            racing = [one for one in racing if one is best or one.slices < 2 or one.bounds.gap <= limit]
+        size *= 2.0
+    if failure is not None:
+        raise failure

@@ -241,7 +241,9 @@ def solve_by_iterates(
         return one_cluster(at_zero, leave.status, stopping, solver)
     with one_thread(), time_limited(stopping.deadline):
         if problem.X.shape[1] == 0:  # the data are below rounding error relative to the penalty
-            return one_cluster(task.certificate(task.points_of(problem)), Status.OVERFLOW, stopping, solver)
+            points_left = task.points_of(problem)
+            lower = 0.0 if points_left.used_columns().any() else nu  # without features the optimum is nu
+            return one_cluster(task.certificate(points_left, lower=lower), Status.OVERFLOW, stopping, solver)
         if warm_start.U is not None and not certifies_start:
             points = chain([Iterate(warm_start.U, 0, DualPoint(C=warm_start.C), warm_start.point)], points)
         found = certify_iterates(problem, warm_start, points, stopping)

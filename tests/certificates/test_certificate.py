@@ -14,7 +14,9 @@ from oracles import labelings_values
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.certificate import Certificate, Proof, parse
 from diffrac_cvx.certificates.checker import Statement, covers_all_signs
+from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.labels import Rows
+from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.solvers.factored import solver
 
 NU = 0.6
@@ -716,3 +718,29 @@ def test_an_array_that_states_another_size_is_refused(tmp_path):
 def test_rows_have_one_field_for_each_part_of_an_inequality():
     assert {field.name for field in fields(Certificate)} >= {"relaxation", "nu", "penalty", "weights", "proofs"}
     assert Rows._fields == ("kinds", "ends", "first", "second", "coefficients", "right", "multipliers")
+
+
+def test_the_value_of_a_sparse_v_does_not_depend_on_the_order_in_which_its_entries_are_stored():
+    """Its rows are large and cancel, so that another order of the sums is another rounding."""
+    X = np.random.default_rng(0).standard_normal((6, 4))
+    X[:, 1] = X[:, 0] + 1e-12 * X[:, 1]
+    table = read_points(X).X
+    G = np.array([[1e11, 3e11, -2e11], [-1e11, -3e11, 2e11], [0.1, 0.2, 0.0], [0.0, 0.3, 0.1]])
+    stored = scipy.sparse.csc_array(G)
+    stored.indices, stored.data = (np.concatenate([p[::-1] for p in np.split(x, stored.indptr[1:-1])])
+                                   for x in (stored.indices, stored.data))  # fmt: skip
+    stored.has_sorted_indices = False
+    judge = RoundingBound(table, 1.0, dc.Penalty())
+    found, value = judge.or_trivial(stored)
+    assert value == judge.or_trivial(stored.sorted_indices())[1] == judge.or_trivial(found)[1]
+    assert found.has_sorted_indices
+
+
+def test_without_a_column_that_varies_beyond_rounding_a_result_has_the_bound_that_the_checker_states():
+    """Two collinear columns that differ in their last bit are both excluded."""
+    x = 1.0 + np.array([0.0, 1.0, 1.0]) * np.spacing(1.0)
+    X = np.column_stack([x, 2.0 * x])
+    with pytest.warns(dc.DegenerateDataWarning):
+        result = dc.low_rank(X)
+    assert result.n_excluded == 2
+    assert dc.check_certificate(X, result).lower == result.lower == 1.0

@@ -15,6 +15,8 @@ from diffrac_cvx.certificates.label_bounds import (
     LabelMultipliers,
     Projection,
     balanced_value,
+    class_bound,
+    class_value,
     correlation_value,
     label_bound,
     label_value,
@@ -158,7 +160,7 @@ class Statement:
         if given.relaxation == "normalized":
             return -1.0 if has_columns else max(-((1.0 - given.nu) ** 0.5) * (1.0 + 2.0**-50), -1.0)
         if given.relaxation == "classes" and given.n_clusters is not None:
-            return given.nu / given.n_clusters * (1.0 - 2.0**-52)
+            return class_bound(0.0, given.nu, given.n_clusters)
         return given.nu if given.relaxation != "imbalance" and not has_columns else 0.0
 
     def lower_bound(self, proof: Proof) -> float:
@@ -192,7 +194,7 @@ class Statement:
             raise DataError(f"its diagonal has {len(D)} entries for {len(H.sums[2])} chunklets")
         lower = label_bound(H, LabelMultipliers(D, weight), given.alpha)
         is_class, K = given.relaxation == "classes", given.n_clusters
-        return given.nu / K + (1 - 1 / K) * lower if is_class and K is not None else lower
+        return class_bound(lower, given.nu, K) if is_class and K is not None else lower
 
     def bound_on_labels(self, proof: Proof) -> float:
         """Return the bound on Eq. (9) of mu, rows of inequalities, and C."""
@@ -265,7 +267,7 @@ class Statement:
         if given.relaxation == "correlation":
             return correlation_value(H, F)
         value = label_value(H, F, given.nu)
-        return value if K is None else min(given.nu / K + (1 - 1 / K) * value, 1.0)
+        return value if K is None else class_value(value, given.nu, K)
 
 
 def read_weights(weights: Array | None) -> PointWeights | None:

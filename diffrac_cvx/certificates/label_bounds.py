@@ -143,6 +143,16 @@ def label_bound(H: Projection, given: LabelMultipliers, alpha: float | None = No
     return mean + linear - 4 * UNIT_ROUNDOFF * abs(linear) + least - H.error
 
 
+def class_bound(lower: float, nu: float, k: int) -> float:
+    """Return a lower bound on the relaxation for k classes from a lower bound on (8), at least 0."""
+    return float((nu / k + (1 - 1 / k) * max(lower, 0.0)) * (1.0 - 8 * UNIT_ROUNDOFF))
+
+
+def class_value(value: float, nu: float, k: int) -> float:
+    """Return an upper bound on the objective for k classes from an upper bound on that of (8)."""
+    return min(round_up(nu / k + (1 - 1 / k) * value), 1.0)  # 1 is the value of a single class
+
+
 def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None) -> float:
     """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), in O(n r^2).
 

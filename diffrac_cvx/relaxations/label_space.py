@@ -15,6 +15,8 @@ from diffrac_cvx.certificates.label_bounds import (
     Projection,
     bracket_alpha,
     bracket_nu,
+    class_bound,
+    class_value,
     correlation_value,
     projection_of,
     with_imbalance,
@@ -210,9 +212,8 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
 
     def solution_of(S: Array, nu: float) -> Solution:
         bounds = bracket_nu(H, S, nu)
-        lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bounds)
+        lower, upper = class_bound(bounds.lower, nu, k), class_value(bounds.upper, nu, k)
         F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
-        upper = min(upper, 1.0)  # the value of a single class
         proofs = to_proof(bounds.multipliers)
         return Solution(F=F, value=upper, bracket=Bracket(lower, upper, H.points.n_excluded), proofs=proofs)
 

@@ -103,6 +103,17 @@ def test_a_multiplier_in_a_block_is_projected_onto_its_box():
     assert screening.prove_bound(problem, given) == -np.inf
 
 
+def test_more_pairs_beyond_their_box_than_are_counted_prove_nothing():
+    """Each column alone is positive outside a working set of one, at a t that proves no bound."""
+    X, _ = correlated_table(n=20, d=140)
+    problem = direction_problem(linked_points(X), 1.0, dc.Penalty(lam=1e-6, ridge=0.3))
+    u, none = np.ones(20), scipy.sparse.csr_array((140, 140))
+    right = problem.A + np.diag(problem.c**2)
+    least = float(np.linalg.eigvals(np.linalg.solve(right, problem.X.weighted_gram(u))).real.max())
+    assert least > 0.9
+    assert screening.prove_bound(problem, Multipliers(u, 0.9, none, np.arange(1))) == -np.inf
+
+
 def test_known_labels_and_weights_do_not_lower_the_bound_at_equal_weights():
     X, labels = correlated_table(n=20, d=30)
     weighted = centered_points(X, np.array([0.25] + [0.75 / 19] * 19))

@@ -105,6 +105,27 @@ def claim_products_of_what_is_eliminated():
     return np.all(at.errors >= others + sum_error(len(at.K) + 8) * np.sum(at.K**2, axis=0))
 
 
+@pytest.mark.parametrize("whitened", [False, True])
+def claim_the_sums_of_an_elimination(monkeypatch, whitened):
+    """The closed form: what the entries of S between E and N may be off covers these sums on any one instance."""
+    split, u, t = (
+        block_problem(direction_problem(centered_normal(30, 3), 1.0, dc.Penalty(a=0.1, c=0.5)), BOTH),
+        np.ones(30),
+        2.0,
+    )
+    lifts, lifted = [], proof.lifted_cholesky
+    monkeypatch.setattr(proof, "lifted_cholesky", lambda *given: lifts.append(lifted(*given)) or lifts[-1])
+    at = eliminate(split, u, t, None, lambda _, T: 0.5 * T, whitened=whitened)
+    eps, h, M = proof.relative_error(split, u, t), split.sizes(u, t), split.inner.X.weighted_gram(u)
+    norm, data_error, width = np.linalg.norm(split.inner_sizes(u, t, M)), 0.0, 1.0
+    if whitened:
+        norm, width = (t * 2 + np.sum(split.F**2) / 30) ** 0.5, np.linalg.norm(split.inner.W)
+        data_error = split.inner.whitening_error.data_error * (t + 1.0) ** 0.5
+    rest = (eps * norm + data_error) * h + sum_error(2 + 8) * width * np.linalg.norm(at.tC, axis=0)
+    rest += sum_error(2 + 4) * np.linalg.norm(at.L) * np.linalg.norm(at.K, axis=0)
+    return np.all(at.F[1] * (lifts[-1][1] / 2.0) ** 0.5 >= rest)
+
+
 def claim_a_large_multiplier():
     """A multiplier of known signs between two coordinates, and a diagonal that exceeds it by sixteen roundings."""
     large, C = 2.0**60, np.zeros((2, 2))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rationals import fractions
 
-from diffrac_cvx.certificates.labels import LabelProblem, clique_rows, factorization_error, join_rows
+from diffrac_cvx.certificates.labels import LabelProblem, Rows, clique_rows, factorization_error, join_rows, relative
 
 
 def test_rows_of_cliques_hold_for_all_signs_with_equality_for_some():
@@ -26,6 +26,75 @@ def test_coefficients_of_larger_signs_are_no_row():
     assert "signs" in rows.invalid()
     assert "right side" in rows._replace(coefficients=-np.ones(3), right=np.array([0.9])).invalid()
     assert "in order" in clique_rows(np.array([[0, 1, 1]]), np.ones((1, 3), np.int8), np.ones(1)).invalid()
+
+
+def test_a_row_is_on_all_pairs_of_an_odd_number_of_chunklets():
+    """Of four signs sum z_i z_j may be -2, below -(q - 1)/2."""
+    even = clique_rows(np.arange(4)[None], np.ones((1, 4), np.int8), np.ones(1))
+    rows = clique_rows(np.arange(3)[None], np.ones((1, 3), np.int8), np.ones(1))
+    four = Rows(rows.kinds, rows.ends + 1, *(np.append(part, part[-1]) for part in rows[2:5]), *rows[5:])
+    assert "odd number" in even.invalid()
+    assert "odd number" in four.invalid()
+    for other in (rows._replace(first=np.array([0, 0, 0])), rows._replace(second=np.array([1, 2, 3]))):
+        assert "all pairs of its chunklets" in other.invalid()
+
+
+def label_problem(X, c=0.0, a=0.0, nu=0.0):
+    """The problem of a table without weights and constraints."""
+    (n, d), ones = X.shape, np.ones(len(X))
+    return LabelProblem(X, nu, a * np.ones(d), c * np.ones(d), ones, np.arange(n), ones, np.ones(d, dtype=bool))
+
+
+def test_nothing_is_proved_if_the_best_direction_may_be_arbitrarily_long():
+    """Of two equal columns without a penalty, however the least eigenvalue of their Gram matrix is rounded."""
+    for seed in range(30):
+        x = np.random.default_rng(seed).standard_normal((9, 1))
+        problem = label_problem(np.hstack([x, x]))
+        assert problem.least == 0.0
+        assert problem.lower_bound(np.full(9, 10.0)) == -np.inf
+
+
+def test_the_box_of_a_multiplier_and_its_diagonal_are_inside_the_exact_ones():
+    rounded_up = np.zeros(2, dtype=int)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        problem = label_problem(1e-6 * rng.standard_normal((6, 4)), rng.uniform(0.1, 1.0, 4))
+        c, box = fractions(problem.c / problem.scale), problem.box
+        M, _, _ = problem.dual_matrix(np.ones(6), None, None)
+        diagonal = fractions(np.diag(M)[6:]) - fractions(np.diag(problem.A))
+        assert np.all(fractions(box) <= np.outer(c, c))
+        assert np.all(diagonal <= fractions(problem.c) ** 2)
+        rounded_up += [
+            int(np.sum(fractions(np.outer(problem.c, problem.c)) > np.outer(*2 * [fractions(problem.c)]))),
+            int(
+                np.sum(
+                    fractions(np.diag(problem.A) + problem.c**2) - fractions(np.diag(problem.A))
+                    > fractions(problem.c) ** 2
+                )
+            ),
+        ]
+    assert np.all(rounded_up > 0)
+
+
+def test_the_error_of_the_matrix_counts_its_three_blocks():
+    X = np.random.default_rng(0).standard_normal((8, 3)) + 100.0
+    problem = label_problem(X, a=0.3)
+    trace, centering, rounding = np.trace(problem.A), np.linalg.norm(problem.column_error), relative(2 * 8 + 32)
+    blocks = [rounding, 2.0 * (centering + rounding * trace**0.5)]
+    blocks.append(centering * (2.0 * trace**0.5 + centering) + rounding * trace)
+    assert min(blocks) > 1e-3 * sum(blocks)
+    assert problem.error >= sum(blocks)
+
+
+def test_a_bound_is_the_same_in_all_units_of_the_columns():
+    rng, unit = np.random.default_rng(0), 2.0 ** np.array([0, 7, -9])
+    X, C, mu = (
+        rng.standard_normal((10, 3)),
+        np.array([[0, 0.02, 0.01], [0.02, 0, -0.02], [0.01, -0.02, 0]]),
+        np.ones(10),
+    )
+    plain, other = (label_problem(X * one, c=0.2 * one, a=0.3 * one) for one in (np.ones(3), unit))
+    assert plain.lower_bound(mu, None, C) == other.lower_bound(mu, None, C * np.outer(unit, unit)) > -np.inf
 
 
 def test_the_bound_is_lower_by_all_errors_of_its_matrix_and_nothing_is_proved_by_an_indefinite_one():
@@ -68,13 +137,13 @@ def instance(kind):
     signs = rng.choice(np.array([-1, 1], np.int8), points.shape)
     multipliers = rng.random(len(points)) / 50.0
     parts = [(points, signs, multipliers)]
-    if kind == "cancelling":  # opposite signs of two points each, so that T nearly vanishes
-        both = np.vstack([signs, signs * np.array([1, -1, -1], np.int8), -signs * np.array([1, -1, 1], np.int8)])
-        parts = [(np.tile(points, (3, 1)), both, np.tile(1e7 * rng.random(len(points)), 3))]
-    return X, weights, np.full(d, 0.3), rng.random(n) / n, parts
+    if kind == "cancelling":  # all signs of three points, so that T nearly vanishes
+        both = np.vstack([signs * np.array(one, np.int8) for one in ([1, 1, 1], [1, -1, -1], [-1, 1, -1], [1, 1, -1])])
+        parts = [(np.tile(points, (4, 1)), both, np.tile(1e7 * rng.random(len(points)), 4))]
+    return X, weights, np.full(d, 0.3), rng.random(n) * (1e6 if kind == "large" else 1.0 / n), parts
 
 
-@pytest.mark.parametrize("kind", ["near zero", "far from zero", "cancelling", "many"])
+@pytest.mark.parametrize("kind", ["near zero", "far from zero", "cancelling", "many", "large"])
 def test_the_matrix_of_a_certificate_is_as_near_to_the_exact_one_as_it_says(kind):
     X, weights, a, mu, parts = instance(kind)
     n, d = X.shape

@@ -15,7 +15,7 @@ from diffrac_cvx.certificates import proof
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.proof import Pairs, eliminate, eliminated_matrix, prove
 from diffrac_cvx.certificates.screening import screen_pairs
-from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
+from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, WhiteningErrorBounds, sum_error
 
 NONE, BOTH = np.zeros(0, dtype=np.intp), np.arange(2)
 
@@ -89,6 +89,10 @@ def test_a_multiplier_of_known_signs_may_be_large_and_its_rounding_counts():
         for given in (None, C)
     )
     assert large - plain >= sum_error(4) * np.linalg.norm(C)
+    plain, large = (
+        eliminated_matrix(split, u, 1.0, split.inner.X.weighted_gram(u), given, whitened=True)[1] for given in (None, C)
+    )
+    assert large - plain >= sum_error(2 * 3 + 12) * np.sum(split.inner.W**2) * np.linalg.norm(C)
     apart = block_problem(problem, NONE)
     at, block = eliminate(apart, u, 2.0), (np.arange(3), 1e12 * np.ones((3, 3)) - 1e12 * np.eye(3))
     ((_, values, _),) = prove(at, screen_pairs(at, np.zeros(3, dtype=int)), [block])
@@ -147,6 +151,19 @@ def test_the_rounding_of_the_products_of_a_large_correction_is_counted():
             assert not proof.is_sum_positive(np.where(weak, -1e-3, 1.0), none, z, weak)
 
 
+def test_a_diagonal_that_is_no_number_is_not_dominant():
+    assert len(prove(remainder_of(np.diag([np.nan, 1.0])), pairs_of(np.zeros((2, 2))))) == 1
+
+
+def test_a_factorization_that_goes_on_with_what_is_no_number_is_none():
+    """The last row overflows, and its products are infinite with both signs."""
+    S = np.diag([1e-300, 1e-300, 3.0, 1.0])
+    S[2, :2] = S[:2, 2] = 1e-150
+    S[3, :2] = S[:2, 3] = [1e300, -1e300]
+    assert np.isfinite(S).all()
+    assert proof.cholesky_or_none(S) is None
+
+
 @pytest.mark.parametrize("diagonal", [[np.nan, 1.0], [np.inf, 1.0]])
 def test_a_component_with_entries_that_are_not_finite_is_not_proved(diagonal):
     values, vectors = proof.check_component(np.array(diagonal), scipy.sparse.csr_array((2, 2)), np.zeros((2, 0)), 1)
@@ -164,7 +181,13 @@ def test_columns_with_known_signs_and_no_other_penalty_have_no_multiplier_if_col
     X[:, 2] = X[:, 1]
     problem = direction_problem(X, 1.0, penalty)
     assert problem.W.shape[1] == 2
-    np.testing.assert_array_equal(proof.project_dual(problem, C)[1:], 0.0)
+    projected = proof.project_dual(problem, C)
+    np.testing.assert_array_equal(projected[1:], 0.0)
+    split, u = block_problem(problem, np.arange(3)), np.ones(8)
+    given, inside = (
+        eliminated_matrix(split, u, 1.0, problem.X.weighted_gram(u), one, whitened=True)[0] for one in (C, projected)
+    )
+    np.testing.assert_array_equal(given, inside)
 
 
 def test_a_column_of_zeros_leaves_the_others_in_their_given_coordinates():
@@ -174,6 +197,26 @@ def test_a_column_of_zeros_leaves_the_others_in_their_given_coordinates():
     found = eliminate(block_problem(problem, np.arange(3)), np.ones(8), 10.0)
     assert found.L.shape == (2, 2)
     assert not found.is_whitened
+
+
+def test_nothing_is_eliminated_at_a_t_below_what_is_outside_all_coordinates_or_not_above_0():
+    problem, u = direction_problem(np.zeros((8, 2)), 1.0, dc.Penalty(c=[0.3, 0.0])), np.ones(8)
+    split = block_problem(problem)
+    assert split.inner.W.shape[1] == 0
+    for t in (0.0, -1.0, np.nan, np.inf):
+        assert eliminate(split, u, t) is None
+    assert eliminate(split, u, 2.0) is not None
+    split.inner.__dict__["whitening_error"] = WhiteningErrorBounds(1.5, 0.0)
+    assert eliminate(split, u, 2.0, whitened=True) is None
+    assert eliminate(split, u, 2.5, whitened=True) is not None
+
+
+def test_a_block_is_beyond_its_ball_if_its_norm_was_rounded_down_by_its_sum_and_its_radius_by_the_product(monkeypatch):
+    at = remainder_of(np.diag(np.full(40, 0.5)), lam=1e-4, groups=np.arange(40) // 20)
+    side = float(at.problem.c[0] * at.problem.c[20])
+    norm = side * (1.0 - 8 * UNIT_ROUNDOFF) * (1.0 - sum_error(40 + 8))
+    monkeypatch.setattr(proof, "block_norms", lambda *_: np.full((2, 2), norm))
+    assert len(proof.clip_groups(at)[1][0]) > 0
 
 
 def test_as_many_directions_as_are_asked_for_are_returned_of_a_component_that_is_not_positive():

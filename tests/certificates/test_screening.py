@@ -111,6 +111,7 @@ def test_nothing_is_eliminated_that_could_be_indefinite_where_it_is_off_however_
 def test_a_pair_is_beyond_its_box_where_rounding_may_have_put_it_inside():
     split = split_of(normal(20, 2), c=0.3)
     at, side = eliminate(split, np.full(20, 0.5), 1.0), float(np.prod(split.c))
+    assert Pairs(ONE, ONE, np.array([0.05]), np.array([-0.1])).excess == [0.05]  # C is 0 at a negative bound
     at = replace(at, F=np.sqrt([[0.1, 0.1]]) * split.c)  # off by a tenth of the box
     assert at.bounds(ONE, ONE + 1)[0] == pytest.approx(0.9 * side)
     for G, beyond in ((0.95, 0.05), (0.85, 0.0)):
@@ -161,6 +162,26 @@ def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_wher
         moved = np.abs(pairs(u + step) - pairs(u))
         assert np.all(moved <= between * np.outer(split.c, split.c) * (1.0 + 1e-6))
     assert np.max(moved / between / np.outer(split.c, split.c)) > 0.05
+
+
+@pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
+def test_a_pair_at_the_end_of_its_box_is_kept_however_its_bound_is_rounded(monkeypatch, single):
+    for seed in range(10):
+        split = split_of(normal(20, 2, seed))
+        at = eliminate(split, np.full(20, 0.5), 1.0)
+        at = replace(at, F=np.zeros((1, 2)))
+        G = at.gram(EVERY, EVERY)
+        split.__dict__["c"] = np.full(2, np.abs(G[0, 1]) ** 0.5)
+        if single:
+            ratios = (G / np.abs(G[0, 1])).astype(np.float32)
+            monkeypatch.setattr(screening, "single_precision", lambda _, it=ratios: (lambda *_: it.copy(), 0.0))
+        assert len(screen_pairs(at, np.arange(2)).j) == 1
+
+
+def test_a_column_that_may_be_far_off_is_kept_beside_others_that_are_not():
+    at = eliminate(split_of(normal(20, 3)), np.full(20, 0.5), 1.0)
+    found = screen_pairs(replace(at, F=np.array([[1e-3, 1e-3, 1e3]])), np.arange(3))
+    assert np.any((found.j == 0) & (found.k == 2))
 
 
 @pytest.mark.parametrize("entry", [np.nan, np.inf])

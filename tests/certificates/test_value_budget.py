@@ -1,5 +1,6 @@
 """Rounding errors of objective values, also of labels, against exact rationals, term by term."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -14,10 +15,14 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import consistency, label_bounds, values
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.label_bounds import (
+    LabelMultipliers,
     Projection,
     balance_cost,
     bracket_alpha,
     bracket_nu,
+    class_bound,
+    class_value,
+    label_bound,
     min_eigenvalue,
     objective,
     objective_error,
@@ -37,7 +42,7 @@ from diffrac_cvx.points.floating_point import (
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.rows import add_tuples
-from diffrac_cvx.points.table import array_table
+from diffrac_cvx.points.table import array_table, centered_table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from experiments.stress.exact import direction_value
 
@@ -217,6 +222,29 @@ def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
     assert wide.upper - exact.upper == pytest.approx(off, rel=1e-3)
     assert exact.lower > off
     assert wide.lower <= exact.lower - off * 0.98
+
+
+def test_no_diagonal_proves_more_than_the_best_labels_of_chunklets_of_different_sizes():
+    rng, S = np.random.default_rng(0), np.ones((8, 4))
+    X, sizes = as_data(rng.standard_normal((8, 2))), np.array([5.0, 1.0, 1.0, 1.0])
+    constraints, S = dc.Constraints([(0, i) for i in range(1, 5)]), np.repeat(np.eye(4), sizes.astype(int), axis=0)
+    H = projection_of(centered_table((X, np.zeros(2)), None, constraints))
+    best = min(
+        objective(H.Q, y[:, None]) + 0.5 * float(np.mean(y)) ** 2
+        for y in (S @ np.array(signs) for signs in itertools.product([-1.0, 1.0], repeat=4))
+    )
+    bounds = [label_bound(H, LabelMultipliers(rng.uniform(-0.5, 1.5, 4), 0.5)) for _ in range(200)]
+    assert 0.0 < max(bounds) <= best
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.3, 1.0])
+def test_the_bounds_for_k_classes_hold_in_rationals(nu):
+    for k in range(2, 30):
+        for bound in (0.0, 0.3, 1.0):
+            exact = Fraction(nu) / k + (1 - Fraction(1, k)) * Fraction(bound)
+            assert exact * (1 - Fraction(1e-14)) <= Fraction(class_bound(bound, nu, k)) <= exact
+            assert min(exact, 1) <= Fraction(class_value(bound, nu, k)) <= exact * (1 + Fraction(1e-14))
+        assert class_bound(-0.5, nu, k) == class_bound(0.0, nu, k)
 
 
 def test_the_value_of_labels_counts_the_terms_of_its_sums():

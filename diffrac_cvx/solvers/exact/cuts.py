@@ -37,7 +37,7 @@ FIRST_ROWS = 0.12  # part of the rows whose triangles are searched in the first 
 FIRST_RANK = 24
 CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
 NEW_PRODUCTS = 3  # times m: products of linear constraints added in a round, at most
-STIFFNESS_EQUAL = 2.0  # of equations, whose coefficients have norm one
+STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # of equations with coefficients of norm one, in steps and in a proof
 STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fallen to this part
 
 
@@ -248,22 +248,15 @@ class CutRelaxation:
             self.rows = self.whitened_rows()
         return max(float(violations.max(initial=0.0)), float(np.abs(excess).max(initial=0.0)))
 
-    def equation_multipliers(self) -> Array:
-        """Return L, (l, m), with S F = 0 for S with E L + L'E' at a stationary F, and E E' besides."""
-        excess = self.E.T @ self.F
-        on_F = (0.5 * self.force + STIFFNESS_EQUAL * excess) @ np.linalg.pinv(self.F)
-        return np.asarray(on_F + 0.5 * STIFFNESS_EQUAL * self.E.T)
-
     def certify(self) -> tuple[float, Array]:
         """Certify the bound of the multipliers; return it, as computed, and eigenvectors that violate the dual."""
         m, F = len(self.rows), self.F
         S = -(self.rows @ self.rows.T)
         if self.n_cuts:
             S += self.weighted_matrix(self.multipliers) / (2.0 * m)
-        L = self.equation_multipliers()
-        T = self.E @ L
-        S += T + T.T
-        mu = -np.einsum("ij,ij->i", S @ F, F)
+        forces = self.E @ (0.5 * self.force + STIFFNESS_EQUAL * (self.E.T @ F))
+        mu = -np.einsum("ij,ij->i", S @ F + forces, F)
+        S += WEIGHT_EQUAL * (self.E @ self.E.T)  # what the forces do to F is 0 in the limit
         S[np.arange(m), np.arange(m)] += mu
         last = min(m, max(12, F.shape[1] // 3 + 1)) - 1
         values, vectors = scipy.linalg.eigh(S, subset_by_index=[0, last], check_finite=False)
@@ -273,7 +266,7 @@ class CutRelaxation:
             parts = [each.subset(each.multipliers > 0.0) for each in parts]
             active = join_rows(*(each.rows() for each in parts if isinstance(each, Cliques)))
             products = parts[-1] if isinstance(parts[-1], Products) else None
-            equal = None if products is None else L / self.norms_E[:, None]
+            equal = None if products is None else 0.5 * WEIGHT_EQUAL * self.E.T / self.norms_E[:, None]
             C, columns = None, self.problem.columns
             if self.problem.c.any():  # in the user's units, with zeros for excluded columns
                 C = np.zeros((len(columns), len(columns)))

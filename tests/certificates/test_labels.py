@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from rationals import fractions
 
-from diffrac_cvx.certificates.labels import LabelDual, LabelProblem, Rows, clique_rows, factorization_error, join_rows, relative
+from diffrac_cvx.certificates.labels import (
+    LabelDual,
+    LabelProblem,
+    Rows,
+    clique_rows,
+    factorization_error,
+    join_rows,
+    relative,
+)
 
 
 def test_rows_of_cliques_hold_for_all_signs_with_equality_for_some():
@@ -94,7 +102,9 @@ def test_a_bound_is_the_same_in_all_units_of_the_columns():
         np.ones(10),
     )
     plain, other = (label_problem(X * one, c=0.2 * one, a=0.3 * one) for one in (np.ones(3), unit))
-    assert plain.lower_bound(LabelDual(mu, C=C)) == other.lower_bound(LabelDual(mu, C=C * np.outer(unit, unit))) > -np.inf
+    assert (
+        plain.lower_bound(LabelDual(mu, C=C)) == other.lower_bound(LabelDual(mu, C=C * np.outer(unit, unit))) > -np.inf
+    )
 
 
 def test_the_bound_is_lower_by_all_errors_of_its_matrix_and_nothing_is_proved_by_an_indefinite_one():

@@ -12,7 +12,7 @@ It is solved by an augmented Lagrangian in F, minimised by L-BFGS (Burer and Mon
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Memory, Point, inner, take_step
 
-ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
 SIZES = (3, 5, 7)  # numbers of chunklets of an inequality
 STEPS, UPDATES, MAX_UPDATES = 50, 2, 6  # L-BFGS steps for each update of the multipliers, updates in a round
 NEW_CUTS = 15  # times m: inequalities added in a round, at most
@@ -97,9 +96,9 @@ class CutRelaxation:
         """Return inequalities of one kind as rows."""
         return part.rows() if isinstance(part, Cliques) else self.problem.product_rows(part)
 
-    def split(self, values: ValuesT) -> list[ValuesT]:
+    def split(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
         """Return the values of the inequalities of each kind."""
-        return np.split(values, np.cumsum([len(each.multipliers) for each in self.parts])[:-1])  # type: ignore[return-value]
+        return np.split(values, np.cumsum([len(each.multipliers) for each in self.parts])[:-1])
 
     @property
     def n_cuts(self) -> int:
@@ -160,8 +159,8 @@ class CutRelaxation:
         rows, chunklets = np.unravel_index(chosen, violation.shape)
         signs = np.where(products[rows, chunklets] > 0.0, 1, -1).astype(np.int8)
         new = Products(rows.astype(np.int64), chunklets.astype(np.int64), signs, np.zeros(len(chosen)))
-        joined: Any = [np.concatenate(pair) for pair in zip(old, new, strict=True)]
-        self.parts[-1] = Products(*joined)
+        pairs: Any = zip(old, new, strict=True)
+        self.parts[-1] = Products(*(np.concatenate(pair) for pair in pairs))
         self.index()
         return len(chosen)
 

@@ -1,25 +1,27 @@
-r"""Local search for the partition into K clusters of least objective: alternation, then single moves, from several starts.
+r"""Local search for partitions into K clusters of low objective: alternation and single moves, from several starts.
 
-With labels at the corners of a simplex, F (m, K - 1) with unit rows and products -1/(K - 1) between clusters, the
-objective of section 4 without an l1 term is that of `certify_clusters`,
+With labels at the corners of a simplex, F (m, K - 1) with unit rows whose products are -1/(K - 1) between clusters, the
+objective of `certify_clusters` without an l1 term is, with the rows R of `objective_rows`,
 
-.. math:: 1 - \|R^\top F\|_F^2,
+.. math:: 1 - \|R^\top F\|_F^2.
 
-with rows R, see `objective_rows`: the largest value of a convex function at the corners.
+It is concave in F, so that an alternation between F and the fitted values RR'F never increases it.
+
+The estimator does not use this search: partitions of lower objective are no closer to known classes on average, see the
+guide on more than two clusters.  It gives upper bounds to searches for the optimal partition.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 import scipy.cluster.hierarchy
 import scipy.sparse
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, row_products, unit_rows
+from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, lanczos, row_products, unit_rows
 from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding.many_clusters import ClusterIndices, kmeans_rows
@@ -28,8 +30,9 @@ MAX_ALTERNATIONS = 200
 MIN_GAIN = 1e-12  # decrease of the objective below which a step is a rounding error
 MAX_MOVE_WORK = 1e10  # operations of single moves, for large tables
 MAX_PAIRED_POINTS = 5000  # distinct points up to which Ward's method and spectral clustering give starts
-PAIR_OPERATIONS = 20.0  # of Ward's method and of the neighbour search for each pair of points, in one dimension
+PAIR_OPERATIONS = 60.0  # of Ward's method or the search of neighbours for each pair of points, besides the distance
 N_NEIGHBORS = 10  # of the graph of spectral clustering
+CHAIN_WEIGHT = 1e-3  # of the edges that connect the graph
 BLOCK_ROWS = 500
 
 
@@ -45,18 +48,22 @@ def best_partition(
 ) -> Partition:
     """Return the partition of least objective that a local search finds from the starts, clusters (n,) of the points.
 
-    The objective is that of `certify_clusters` up to rounding errors, for any ridge.  Chunklets move as a whole; each
-    starts in the cluster of its first point.  Weights count as copies.
+    The objective is that of `certify_clusters` up to rounding errors, for any nu and ridge and for K >= 2.  Clusters
+    may become empty, as in the certified bounds.  The points of a chunklet, and equal points, move together, from the
+    cluster of the first one: weights count as copies.
 
-    Raises ParameterError for an l1 penalty: its directions are not linear in the labels, so a single move has no closed
-    form.
+    Raises ParameterError with an l1 penalty or known signs: the directions are then not linear in the labels, and
+    single moves have no closed form.
     """
-    if weights.c.any():
-        raise ParameterError("the local search supports no l1 penalty. Use lam = 0.")
-    rows = objective_rows(X, nu, weights.a)
-    merged = (X.chunklets.firsts(np.asarray(start, np.float64)).astype(np.int64) for start in starts)
-    found = descend_from_starts(rows, n_clusters, merged)
-    return Partition(X.chunklets.repeat(found.clusters), found.objective)
+    if not (weights.is_zero and weights.is_even):
+        raise ParameterError("the local search of partitions supports a ridge only. Omit lam and nonnegative.")
+    points, R = X.chunklets.means(X.array(), X.weights)[0], objective_rows(X, nu, weights.a)
+    _, first, place = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    rows = np.zeros((len(first), R.shape[1]))
+    np.add.at(rows, place.ravel(), R)
+    chunklets = (X.chunklets.firsts(np.asarray(start, np.float64)).astype(np.int64) for start in starts)
+    found = descend_from_starts(rows, n_clusters, (clusters[first] for clusters in chunklets))
+    return Partition(X.chunklets.repeat(found.clusters[place.ravel()]), found.objective)
 
 
 def objective_rows(X: Table, nu: float, a: Array) -> Array:
@@ -102,9 +109,9 @@ def descend_from_starts(R: Array, n_clusters: int, starts: Iterable[ClusterIndic
 def descend(R: Array, n_clusters: int, clusters: ClusterIndices) -> Partition:
     """Return a local optimum of 1 - |R'F|^2 from clusters: no change of the cluster of one row decreases it.
 
-    The alternation assigns each row to the largest of its fitted values RR'F; then the best single move is made
-    until there is none.  At the end each row is at the largest of its fitted values.  O(m (D + K)) for each step; the
-    moves of large tables end at a fixed amount of work, and all steps at the deadline.
+    The alternation assigns each row to the corner of the largest product with its fitted values, while this decreases
+    the objective; then the best single move is made, until none does.  At a local optimum each row is at that corner.
+    A step is O(m (D + K)).  All steps end at the deadline, and the moves of large tables at a fixed amount of work.
     """
     corners, m = simplex_corners(n_clusters), np.arange(len(R))
     objective = partition_objective(R, corners, clusters)
@@ -137,8 +144,8 @@ def fitted_values(R: Array, corners: Array, clusters: ClusterIndices) -> Array:
 def usual_partitions(X: Table, n_clusters: int, *, rng: np.random.Generator | int) -> Iterable[ClusterIndices]:
     """Yield partitions (n,) by k-means, Ward's method and spectral clustering, for columns at unit variance.
 
-    Chunklets are replaced by their means.  Ward's method and spectral clustering see each distinct point once, in sorted
-    order, and are left out for more than 5000 points, or if they would end after the deadline.
+    Chunklets are replaced by their means.  Ward's method and spectral clustering see each distinct point once, in
+    sorted order.  They are omitted for more than 5000 distinct points, or if they would end after the deadline.
     """
     scale = inverse_or_one(np.sqrt(X.mean_squares()))
     points, merged_weight = X.chunklets.means(X.array() * scale, X.weights)
@@ -161,20 +168,17 @@ def ward(points: Array, n_clusters: int) -> ClusterIndices:
 
 def spectral(points: Array, n_clusters: int) -> ClusterIndices:
     """Return at most K clusters of more than K points: k-means of leading eigenvectors of a graph of neighbours."""
-    m = len(points)
-    graph = neighbor_graph(points, min(N_NEIGHBORS, m - 1))
-    roots = 1.0 / np.sqrt(graph.sum(axis=1))
-    normalized = (roots[:, None] * graph.toarray() * roots) if m < 4 * n_clusters else graph.multiply(roots).T.multiply(roots)
-    if m < 4 * n_clusters:
-        vectors = np.linalg.eigh(normalized)[1][:, -n_clusters:]
-    else:
-        start = np.random.default_rng(0).standard_normal(m)
-        vectors = scipy.sparse.linalg.eigsh(normalized.tocsr(), k=n_clusters, which="LA", v0=start)[1]
+    graph = neighbor_graph(points, min(N_NEIGHBORS, len(points) - 1))
+    roots = 1.0 / np.sqrt(np.asarray(graph.sum(axis=1)))
+    vectors = lanczos(lambda x: roots * (graph @ (roots * x)), len(points), n_clusters, "LA", 0.0)[1]
     return kmeans_rows(unit_rows(vectors), n_clusters)
 
 
 def neighbor_graph(points: Array, k: int) -> scipy.sparse.csr_array:
-    """Return the graph of points and their k nearest neighbours, symmetric: 1 if both are near each other, else 1/2."""
+    """Return the graph of points and their k nearest neighbours, symmetric: 1 if both are near each other, else 1/2.
+
+    A weak chain through the points connects it, because the Lanczos method may miss a multiple eigenvalue.
+    """
     m, norms = len(points), row_products(points, points)
     near = []
     for start in range(0, m, BLOCK_ROWS):
@@ -183,4 +187,5 @@ def neighbor_graph(points: Array, k: int) -> scipy.sparse.csr_array:
         far[np.arange(len(block)), start + np.arange(len(block))] = np.inf
         near.append(np.argpartition(far, k - 1, axis=1)[:, :k])
     A = scipy.sparse.csr_array((np.ones(m * k), np.concatenate(near).ravel(), np.arange(0, m * k + 1, k)), shape=(m, m))
-    return scipy.sparse.csr_array((A + A.T) / 2.0)
+    chain = scipy.sparse.diags_array(np.full((2, m - 1), CHAIN_WEIGHT), offsets=[-1, 1])
+    return scipy.sparse.csr_array((A + A.T) / 2.0 + chain)

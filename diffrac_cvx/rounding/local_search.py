@@ -12,7 +12,7 @@ guide on more than two clusters.  It gives upper bounds to searches for the opti
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.cluster.hierarchy
@@ -187,5 +187,5 @@ def neighbor_graph(points: Array, k: int) -> scipy.sparse.csr_array:
         far[np.arange(len(block)), start + np.arange(len(block))] = np.inf
         near.append(np.argpartition(far, k - 1, axis=1)[:, :k])
     A = scipy.sparse.csr_array((np.ones(m * k), np.concatenate(near).ravel(), np.arange(0, m * k + 1, k)), shape=(m, m))
-    chain = scipy.sparse.diags_array(np.full((2, m - 1), CHAIN_WEIGHT), offsets=[-1, 1])
+    chain: Any = scipy.sparse.diags_array([np.full(m - 1, CHAIN_WEIGHT)] * 2, offsets=[-1, 1])
     return scipy.sparse.csr_array((A + A.T) / 2.0 + chain)

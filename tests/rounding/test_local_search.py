@@ -149,6 +149,13 @@ def test_units_and_order_do_not_change_the_partition():
 # The starts
 
 
+def test_the_starts_do_not_depend_on_the_units_of_the_columns():
+    X = centered(40, 3)
+    starts = usual_partitions(array_table(X), 3, rng=0)
+    scaled = usual_partitions(array_table(X * [1e4, 1.0, 1e-3]), 3, rng=0)
+    assert all(dc.metrics.adjusted_rand_score(*pair) == 1.0 for pair in zip(starts, scaled, strict=True))
+
+
 def test_ward_and_spectral_clustering_are_starts_of_tables_with_few_points(monkeypatch):
     table = array_table(centered(30, 3))
     starts = list(usual_partitions(table, 3, rng=0))

@@ -37,6 +37,7 @@ FIRST_RANK, MAX_STIFFNESS = 24, 200.0
 CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
 NEW_PRODUCTS = 3  # times m: products of linear constraints added in a round, at most
 STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # of equations with coefficients of norm one, in steps and in a proof
+NEGLIGIBLE = 0.03  # part of the largest singular value of F below which a direction is dropped
 STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fallen to this part
 
 
@@ -80,6 +81,7 @@ class CutRelaxation:
             self.E = problem.equations.T / self.norms_E
         self.force = np.zeros((self.E.shape[1], self.F.shape[1]))  # multipliers of E'F = 0
         self.floors: Array | None = None  # multipliers of floors of Y, for more than two clusters
+        self.settled_gap = np.inf  # part of the first gap up to which F is turned to its principal axes
         self.stiffness, self.most_stiffness, self.lower, self.n_rounds = 1.0, MAX_STIFFNESS, -np.inf, 0
         self.dual: LabelDual | None = None  # which proves `lower`
         self.index()
@@ -319,6 +321,27 @@ class CutRelaxation:
             n_new += sum(self.add(*violated_cliques(self.F, q, self.rng, limit // 2)) for q in SIZES[1:])
         return n_new, fraction
 
+    def turn(self, vectors: Array) -> None:
+        """Keep the principal axes of [F; U] that are not negligible, and add directions that violate the dual."""
+        singular, axes = np.linalg.svd(np.vstack([self.F, self.U]), full_matrices=False)[1:]
+        kept = axes[singular > NEGLIGIBLE * singular[0]].T
+        if kept.shape[1] < len(self.F):
+            self.F, self.U, self.force = self.F @ kept, self.U @ kept, self.force @ kept
+            self.append(vectors)
+
+    def widen(self, vectors: Array) -> None:
+        """Add directions that violate the dual if F has full rank."""
+        singular, k = np.linalg.svd(self.F, compute_uv=False), self.F.shape[1]
+        if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < len(self.F):
+            self.append(vectors)
+
+    def append(self, vectors: Array) -> None:
+        """Append a third of its rank to F, at least eight directions."""
+        m, k = self.F.shape
+        new = (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]
+        self.F, self.U = unit_rows(np.hstack([self.F, new])), np.hstack([self.U, self.best_directions(new)])
+        self.force = np.hstack([self.force, np.zeros((len(self.force), new.shape[1]))])
+
     def candidates(self) -> list[Array]:
         """Return scores whose signs are labels, (m,) each: in random directions, with rows that of the anchor first."""
         scores = self.F @ self.rng.standard_normal((self.F.shape[1], 10))
@@ -362,12 +385,11 @@ class CutRelaxation:
             stalled = len(gaps) > STALLED_ROUNDS and not gaps[-1] < STALLED_GAP * gaps[-1 - STALLED_ROUNDS]
             if status is not None or stalled:
                 return status
-            # 2. A larger rank where the dual is violated more than the labels lack.
-            singular, k = np.linalg.svd(self.F, compute_uv=False), self.F.shape[1]
-            if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < m and best - computed > 2.0 * excess:
-                new = (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]
-                self.F, self.U = unit_rows(np.hstack([self.F, new])), np.hstack([self.U, self.best_directions(new)])
-                self.force = np.hstack([self.force, np.zeros((len(self.force), new.shape[1]))])
+            # 2. New directions, in which the dual is violated.
+            if gaps[-1] > self.settled_gap * gaps[0]:
+                self.turn(vectors)
+            elif best - computed > 2.0 * excess:
+                self.widen(vectors)
             # 3. Violated inequalities.
             self.n_rounds += 1
             Y = self.F @ self.F.T

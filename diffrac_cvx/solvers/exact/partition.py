@@ -28,6 +28,7 @@ from diffrac_cvx.rounding.many_clusters import ClusterIndices, renumber
 from diffrac_cvx.solvers.exact.cuts import MIN_VIOLATION, NEW_CUTS, CutRelaxation
 from diffrac_cvx.solvers.exact.portfolio import CUT_BYTES, optimal_labels
 
+SETTLED_GAP = 0.1  # part of the first gap from which on F is turned no more
 MAX_SET = 5  # points of the set of an inequality with a center
 FEW_NEW, SMALL_VIOLATION = (
     4,
@@ -252,7 +253,7 @@ class PartitionCuts(CutRelaxation):
     def __init__(self, problem: LabelProblem) -> None:
         super().__init__(problem)
         m, K = len(problem.w), problem.n_clusters
-        self.floors, self.most_stiffness = np.zeros((m, m)), 1.0
+        self.floors, self.most_stiffness, self.settled_gap = np.zeros((m, m)), 1.0, SETTLED_GAP
         width = max(K + 1, MAX_SET)
         self.parts = [Sets(np.zeros(0, np.int64), np.zeros((0, width), np.int64), np.zeros(0))]
         self.index()

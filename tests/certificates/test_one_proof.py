@@ -264,6 +264,11 @@ def test_feature_groups_inside_their_balls_are_not_joined():
     assert len(proof.clip_groups(at)[1][0]) == 0
 
 
+def test_feature_groups_need_not_be_of_consecutive_columns():
+    at = remainder_of(np.diag(np.full(5, 0.5)), lam=0.3, groups=[0, 1, 2, 0, 2])
+    assert [block.tolist() for block, _ in proof.clip_groups(at)[0]] == [[0, 3], [2, 4]]
+
+
 def test_where_too_many_rows_are_weak_those_dominant_by_less_are_eliminated(monkeypatch):
     """A chain of 400 rows, where 50 at most are factorised: all are dominant, but by less than twice."""
     monkeypatch.setattr(proof, "MAX_FACTORIZED_SIZE", 50)

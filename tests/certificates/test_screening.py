@@ -184,6 +184,15 @@ def test_a_column_that_may_be_far_off_is_kept_beside_others_that_are_not():
     assert np.any((found.j == 0) & (found.k == 2))
 
 
+def test_the_known_signs_of_pairs_are_those_of_the_columns_that_are_not_eliminated():
+    """Of the first two columns, the first is eliminated: each pair of the others has a lower end."""
+    X = centered_normal(40, 4) + 3.0 * centered_normal(40, 1, 1)
+    problem = direction_problem(X, 1.0, dc.Penalty(lam=0.01, ridge=9.0, nonnegative=[0, 1]))
+    at = eliminate(block_problem(problem, ONE), np.full(40, 0.5), 1.0)
+    assert np.all(at.gram(EVERY, EVERY)[np.triu_indices(3, 1)] < 0.0)
+    assert len(screen_pairs(at, np.arange(3)).j) == 3
+
+
 @pytest.mark.parametrize("entry", [np.nan, np.inf])
 def test_pairs_that_are_no_numbers_are_kept(entry):
     at = eliminate(split_of(normal(50, 4), c=0.5), np.full(50, 0.9), 1.0)

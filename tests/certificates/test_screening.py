@@ -164,6 +164,16 @@ def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_wher
     assert np.max(moved / between / np.outer(split.c, split.c)) > 0.05
 
 
+def test_nothing_is_said_where_two_columns_that_are_eliminated_may_become_collinear_together():
+    """The gap allows a weight of one row at which S is singular along both columns, along neither alone."""
+    split = split_of(normal(40, 4), c=np.array([0.3, 0.3, 0.0, 0.0]))
+    at, singular = eliminate(split, np.full(40, 0.5), 1.0), 0.5 / np.sum(split.F**2, axis=1)
+    row = int(np.argmin(np.abs(np.abs(split.F[:, 0]) - np.abs(split.F[:, 1]))))
+    for moved, is_known in ((0.4, True), (1.0, False)):
+        w = 40.0 * (moved * singular) ** 2 * (np.arange(40) == row)
+        assert (gap_safe_distance(at, w) is not None) == is_known
+
+
 @pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
 def test_a_pair_at_the_end_of_its_box_is_kept_however_its_bound_is_rounded(monkeypatch, single):
     for seed in range(10):

@@ -258,6 +258,9 @@ def test_single_precision_counts_the_products_of_what_is_eliminated(monkeypatch)
     K = np.where(np.arange(8) % 3, 0.3 * np.random.default_rng(0).standard_normal((20, 8)), 0.0)
     _, G, single, rounding = in_single(monkeypatch, 8, np.full(50, 0.9), 1.0, K)
     assert 0.0 < np.abs(single - G).max() <= rounding < 0.1
+    K = np.tile(K, (20, 1))
+    rounding = in_single(monkeypatch, 8, np.full(50, 0.9), 1.0, K)[-1]
+    assert rounding >= len(K) * np.finfo(np.float32).eps * np.max(np.sum(K**2, axis=0))
 
 
 def test_no_pair_is_lost_that_underflows_in_single_precision(monkeypatch):

@@ -22,6 +22,7 @@ from diffrac_cvx.certificates.label_bounds import (
     bracket_nu,
     class_bound,
     class_value,
+    correlation_value,
     label_bound,
     min_eigenvalue,
     objective,
@@ -351,6 +352,22 @@ def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weigh
         N = np.linalg.svd(np.ones((1, n)))[2][1:].T
     least = min(np.linalg.eigvalsh(N.T @ K @ N)[0], 0.0)
     assert 1.011 * least - 2e-13 <= min_eigenvalue(D, Q, weight) <= least
+
+
+def test_nothing_is_proved_at_an_entry_of_the_diagonal():
+    """The first shift that is tried is -D_1: the bordered matrix is then infinite, or no number."""
+    D = np.array([-1e-13, 1.0, 1.0])
+    for q in ([1.0, 1.0, 1.0], [0.0, 1.5, 1.0]):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = min_eigenvalue(D, np.array(q)[:, None], 0.0)
+        assert found <= np.linalg.eigvalsh(np.diag(D) - np.outer(q, q))[0] + 1e-12
+
+
+def test_the_correlation_is_higher_by_the_errors_of_all_points():
+    H, F = projection_of(array_table(centered_normal(12, 2))), np.random.default_rng(0).standard_normal((12, 2))
+    F /= np.linalg.norm(F, axis=1)[:, None]
+    exact, moved = (correlation_value(one, F) for one in (H, H._replace(error=H.error + 1e-3)))
+    assert moved - exact >= 12 * 1e-3 * (1.0 - 1e-9)
 
 
 def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse
 from instances import centered_normal, normal
 from penalties import PairWeights, PenaltyOfPairs, draw_sides
 from posed import direction_problem, linked_points
@@ -24,6 +25,7 @@ from diffrac_cvx.certificates.screening import (
 )
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
+from diffrac_cvx.points.reading import read_points
 
 ONE, EVERY = np.zeros(1, dtype=int), slice(None)
 
@@ -210,6 +212,24 @@ def test_pairs_that_are_no_numbers_are_kept(entry):
     with np.errstate(invalid="ignore"):
         found = screen_pairs(at, np.arange(4))
     assert len(found.j) == len(found.violated().j) == 6
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_the_sizes_of_the_terms_of_s_count_those_of_the_weights_and_of_sparse_columns_and_their_means(form):
+    """A column with few zeros, stored as it is, has entries and a mean that cancel."""
+    table, u, t = np.where(uniform(0.0, 1.0, (40, 3)) < 0.9, 5.0 + normal(40, 3), 0.0), uniform(10.0, 30.0, 40), 0.01
+    problem = direction_problem(read_points(form(table), by_columns=True).X, 1.0, dc.Penalty(a=0.1, c=0.05))
+    inside, outside = block_problem(problem, np.arange(3)), block_problem(problem, ONE[:0])
+    mean = table.mean(axis=0)
+    terms = np.abs(table) + mean if form is scipy.sparse.csr_array else np.abs(table - mean)
+    least = np.mean((u + t)[:, None] * (terms * problem.coordinates.scale) ** 2, axis=0) * (1.0 - 1e-9)
+    assert np.all(inside.inner_sizes(u, t, problem.X.weighted_gram(u)) ** 2 >= least)
+    assert np.all(outside.sizes(u, t) ** 2 >= least)
+
+
+def test_the_terms_of_s_are_those_of_the_sums_over_rows_and_of_points():
+    linked = linked_points(normal(300, 2), dc.Constraints([(0, i) for i in range(1, 200)]))
+    assert block_problem(direction_problem(linked, 1.0, dc.Penalty(c=0.3))).n_terms >= 300 + 200
 
 
 # Single precision

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
 from instances import centered_normal, normal
 from penalties import PairWeights, PenaltyOfPairs, draw_sides
@@ -164,6 +165,22 @@ def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_wher
         moved = np.abs(pairs(u + step) - pairs(u))
         assert np.all(moved <= between * np.outer(split.c, split.c) * (1.0 + 1e-6))
     assert np.max(moved / between / np.outer(split.c, split.c)) > 0.05
+
+
+def test_the_radius_of_a_gap_counts_all_columns_that_are_eliminated():
+    """Four orthogonal columns of signs, the last two eliminated, and a gap that allows another weight of one row."""
+    split, u = (
+        split_of(scipy.linalg.hadamard(8)[:, 1:5].astype(float), c=np.array([0.3, 0.3, 0.0, 0.0])),
+        np.full(8, 0.5),
+    )
+    X, F, step = split.X.array(), split.F, 0.1 * np.eye(8)[0]
+
+    def pairs(u):
+        cross = (X * (u - 1.0)[:, None]).T @ F / 8
+        return X.T @ ((u - 1.0)[:, None] * X) / 8 + cross @ np.linalg.solve(F.T @ ((1.0 - u)[:, None] * F) / 8, cross.T)
+
+    between = gap_safe_distance(eliminate(split, u, 1.0), step**2 / 8)(EVERY, EVERY) * np.outer(split.c, split.c)
+    assert np.all(np.abs(pairs(u + step) - pairs(u)) <= between)
 
 
 def test_nothing_is_said_where_two_columns_that_are_eliminated_may_become_collinear_together():

@@ -473,6 +473,10 @@ TAMPERED = {
     "an independent column that is excluded": ("no penalty", lambda c: with_fields(c, excluded=np.array([1]))),
     "weights that overflow": ("rows", lambda c: with_fields(c, weights=np.full(24, 1e308) * np.arange(1, 25) / 24)),
     "weights with another sum": ("rows", lambda c: with_fields(c, weights=np.arange(1.0, 25.0) / 299.0)),
+    "weights with a sum near 1": (
+        "rows",
+        lambda c: with_fields(c, weights=np.arange(1.0, 25.0) / 300.0 * (1.0 + 1e-13)),
+    ),
     "negative weights": ("rows", lambda c: with_fields(c, weights=-np.ones(24))),
     "a weight for one point alone": ("rows", lambda c: with_fields(c, weights=np.eye(24)[0])),
     "nu above 1": ("rows", lambda c: with_fields(c, nu=1.5)),

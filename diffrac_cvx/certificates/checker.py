@@ -128,7 +128,10 @@ class Statement:
             self.chunklets = Chunklets(given.membership.astype(np.intp), given.sign, -1)
         constraints = None if given.membership is None else self.chunklets
         # The form of the table with which the searches state their bounds.
-        are_many = many_rows if any(proof.G is not None for proof in given.proofs) else None
+        are_many: Callable[[int, int], bool] | None = None
+        if given.proofs:
+            has_G = any(proof.G is not None for proof in given.proofs)
+            are_many = many_rows if has_G else lambda _n, _d: False
         by_columns = given.penalty.has_l1 and given.relaxation == "directions"
         self.sample = read_points(X, weights, constraints=constraints, are_many=are_many, by_columns=by_columns)
         self.weights = np.ones(len(self.sample.X_all)) if weights is None else weights.of_all()

@@ -24,7 +24,7 @@ from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, second
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import inverse_or_one
-from diffrac_cvx.points.reading import many_rows, table_array
+from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
@@ -255,7 +255,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if self.prove and K != 2:
             raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
         weights = as_weights(sample_weight, n, min_positive=max(K, 2))
-        streamed = hasattr(table, "toarray") or (isinstance(table, np.memmap) and many_rows(*table.shape))
+        streamed = hasattr(table, "toarray") or (is_out_of_core(table) and many_rows(*table.shape))
         plain = K == 2 and weights is None and not chunklets.max_size and self.solver in ("low_rank", "fista")
         given = table if plain and streamed else table_array(table)
         problem: dict[str, Any] = {

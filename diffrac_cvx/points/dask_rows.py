@@ -22,6 +22,8 @@ class DaskRows(StreamedRows):
 
     table: Chunks
 
+    is_distributed = True
+
     def bounds(self) -> list[tuple[int, int]]:
         return self.table.bounds
 

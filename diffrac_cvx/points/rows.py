@@ -39,6 +39,7 @@ class Rows(ABC):
 
     in_memory = False  # whether `array` needs no computation
     is_streamed = False  # whether each sum reads the rows again; arrays of n numbers are then neither stored nor sent
+    is_distributed = False  # whether the rows stay where they lie, and are not read into memory
     rows_read: int = 0  # rows read so far, if each sum reads the rows again
 
     @property

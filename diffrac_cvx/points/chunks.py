@@ -34,7 +34,8 @@ class Chunks:
         ends, sizes = np.cumsum(X.chunks[0]).tolist(), X.chunks[0]
         self.bounds = [(end - size, end) for end, size in zip(ends, sizes, strict=True) if size]
         self.blocks = [block for block, size in zip(X.to_delayed().ravel(), sizes, strict=True) if size]
-        self.client = current_client()
+        futures = [part for part in dict(X.dask).values() if hasattr(part, "client")]
+        self.client = futures[0].client if futures else current_client()
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -58,15 +59,16 @@ class Chunks:
 
         call, shared = delayed(call_function, pure=False), delayed(function, pure=False, traverse=False)
         tasks = [call(shared, block, given) for block, given in zip(self.blocks, arguments, strict=True)]
-        with clear_errors():
-            yield from self.in_this_process(tasks) if self.client is None else self.on_cluster(tasks)
+        is_on_cluster = self.client is not None
+        with clear_errors(is_on_cluster):
+            yield from self.on_cluster(tasks) if is_on_cluster else self.in_this_process(tasks)
 
     def in_this_process(self, tasks: list[Any]) -> Iterator[Any]:
         """Yield the results of tasks, computed by dask's scheduler of this process."""
-        import dask
+        from dask.base import compute
 
         for start in range(0, len(tasks), BATCH):
-            (results,) = in_threads([partial(dask.compute, *tasks[start : start + BATCH])], 1)
+            (results,) = in_threads([partial(compute, *tasks[start : start + BATCH])], 1)
             yield from results
 
     def on_cluster(self, tasks: list[Any]) -> Iterator[Any]:
@@ -105,15 +107,17 @@ def current_client() -> Any:
 
 
 @contextmanager
-def clear_errors() -> Iterator[None]:
-    """Raise DataError if a cluster loses chunks, workers, its scheduler or its client."""
+def clear_errors(is_on_cluster: bool) -> Iterator[None]:
+    """Raise DataError if a cluster loses chunks, workers, its scheduler or its client, or if files are not readable."""
     distributed = sys.modules.get("distributed")
     lost = () if distributed is None else (distributed.KilledWorker, distributed.client.ClosedClientError)
     try:
         yield
     except (CancelledError, OSError, *lost) as error:
-        what = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
-        raise DataError(f"the dask cluster lost X ({what}). Compute or load X again, and solve again.") from error
+        why = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+        if is_on_cluster:
+            raise DataError(f"the dask cluster lost X ({why}). Compute or load X again, and solve again.") from error
+        raise DataError(f"chunks of X cannot be computed ({why}). Check the files of X.") from error
 
 
 def release(futures: list[Any]) -> None:

@@ -38,9 +38,7 @@ def is_read_by_blocks(X: Any) -> bool:
 class SlicedTable:
     """Rows of a table that only slices, read a few chunks at a time; the rows read last are kept."""
 
-    def __init__(
-        self, table: Any, rows: range | None = None, lock: AbstractContextManager[Any] | None = None
-    ) -> None:
+    def __init__(self, table: Any, rows: range | None = None, lock: AbstractContextManager[Any] | None = None) -> None:
         self.table, self.dtype = table, table.dtype
         self.rows = range(table.shape[0]) if rows is None else rows
         self.shape = len(self.rows), int(table.shape[1])

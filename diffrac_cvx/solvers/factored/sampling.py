@@ -108,7 +108,8 @@ def draw_sample(problem: DirectionProblem, m: int) -> ColumnRows:
     """Return m random rows; larger samples contain the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = rng.permutation(n)[:m] if n <= MAX_PERMUTED_ROWS else rng.choice(n, m, replace=False, shuffle=False)
-    return array_rows(problem.X.take(np.sort(chosen)))
+    chosen = np.sort(chosen)  # the permutation is not kept while the rows are read
+    return array_rows(problem.X.take(chosen))
 
 
 def sampling_iterates(

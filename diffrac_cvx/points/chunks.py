@@ -34,8 +34,7 @@ class Chunks:
         ends, sizes = np.cumsum(X.chunks[0]).tolist(), X.chunks[0]
         self.bounds = [(end - size, end) for end, size in zip(ends, sizes, strict=True) if size]
         self.blocks = [block for block, size in zip(X.to_delayed().ravel(), sizes, strict=True) if size]
-        futures = [part for part in dict(X.dask).values() if hasattr(part, "client")]
-        self.client = futures[0].client if futures else current_client()
+        self.client = client_of(X)
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -44,7 +43,7 @@ class Chunks:
         return {**self.__dict__, "client": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, client=current_client())
+        self.__dict__.update(state, client=client_of())
 
     def map(self, function: Callable[..., Any], *aligned: npt.NDArray[Any]) -> Iterator[Any]:
         """Yield ``function(chunk, *aligned)`` of the chunks, with these rows of arrays aligned with the rows."""
@@ -98,11 +97,15 @@ class Chunks:
                 raise DataError("the dask cluster, on which X lies, has no workers. Start workers, and solve again.")
 
 
-def current_client() -> Any:
-    """Return the client of a dask cluster of this process; None without one."""
+def client_of(X: Any = None) -> Any:
+    """Return the client of the cluster that holds chunks of X, or else the current one; None without a cluster."""
     distributed = sys.modules.get("distributed")
-    with suppress(ValueError):
-        return None if distributed is None else distributed.default_client()
+    if distributed is None:
+        return None
+    parts = () if X is None else dict(X.dask).values()
+    with suppress(ValueError):  # there is no current client
+        held = next((part for part in parts if isinstance(part, distributed.Future)), None)
+        return distributed.default_client() if held is None else held.client
     return None
 
 

@@ -90,7 +90,13 @@ COSTLY = {*dc.registry.RELAXATIONS, "gaussian_mixture", "structure_test"}  # wit
 QUICK_OF_COSTLY = ("data frame of Int64", "int8", "csc")
 every_matrix = quick_or_slow(
     "form, matrix, penalty",
-    list(product(("array", "list", "single precision", "data frame", "memory map", "dask array", *BY_PARTS), MATRICES, PENALTIES)),
+    list(
+        product(
+            ("array", "list", "single precision", "data frame", "memory map", "dask array", *BY_PARTS),
+            MATRICES,
+            PENALTIES,
+        )
+    ),
     [
         *(("array", matrix, "l1") for matrix in MATRICES),
         *product(("csc",), ("result", "too large"), ("l1",)),

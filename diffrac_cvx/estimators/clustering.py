@@ -207,9 +207,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array, data frame or sparse matrix
-            At least as many points as clusters.  For two clusters a sparse matrix and a memory map with many rows are
-            streamed; for more they are converted to one array, which has to fit in memory.
+        X : (n, d) array, data frame, sparse matrix, memory map, dask array or table that only slices
+            At least as many points as clusters.  For two clusters a sparse matrix is streamed, and so are the last
+            three with many rows; for more they are converted to one array, which has to fit in memory.
         y : ignored
         sample_weight : (n,) array, optional
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.labels import Rows
+from diffrac_cvx.certificates.labels import Products, Rows
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, is_sparse
+from diffrac_cvx.points.linear_constraints import LinearConstraints, LinearRows, linear_rows
 from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -28,7 +29,7 @@ from diffrac_cvx.problem.result import Bracket
 FORMAT = 2  # version of the file format
 MAX_RATIO, MIN_UNPACKED = 50.0, 64e6  # bytes that a file unpacks to: times its size, and in any case
 RELAXATIONS = {  # what is bounded, the fields that its point may have, and those of its problem besides nu and penalty
-    "labels": ("Eq. (9) at the best labels", ("labels",), ("weights", "constraints")),
+    "labels": ("Eq. (9) at the best labels", ("labels",), ("weights", "constraints", "linear")),
     "directions": ("Eq. (8), (11) and (15)", ("F", "G"), ("weights", "constraints")),
     "imbalance": ("Eq. (7)", ("F",), ("alpha",)),
     "normalized": ("Eq. (21)", ("G",), ("constraints",)),
@@ -41,7 +42,8 @@ RELAXATIONS = {  # what is bounded, the fields that its point may have, and thos
 class Proof(NamedTuple):
     """Multipliers that prove a lower bound, in the user's units: `Multipliers`, or those of labels and of (7) and (8).
 
-    With signs, they prove it for the labels in which these chunklets have these signs relative to each other.
+    With signs, they prove it for the labels in which these chunklets have these signs relative to each other; without
+    multipliers, no such labels satisfy the linear constraints.
     """
 
     signs: Array | None = None  # (m,), -1, +1, or 0 for a chunklet that is free
@@ -55,6 +57,8 @@ class Proof(NamedTuple):
     G: Array | None = None
     diagonal: Array | None = None  # (m,), mu of `LabelProblem` with C and rows; or D of the space of labels
     rows: Rows | None = None
+    products: Products | None = None  # of linear constraints
+    equal: Array | None = None  # (l, m), multipliers of equations
     weight: float | None = None  # of 11'/n in the space of labels
 
 
@@ -77,6 +81,8 @@ class Certificate:
         Sample weights, divided by their sum; None if all are equal.
     membership, sign : (n,) arrays or None
         Chunklet of each point, and its sign in it, if labels are constrained.
+    linear : LinearConstraints or None
+        Inequalities and equations on the labels, and in ``labeled`` the chunklet of known labels, or -1.
     excluded : (e,) array of int
         Excluded columns, see `Result`; the bounds are those of the table without them.
     labels, direction : (n,) and (d,) arrays, or None
@@ -99,6 +105,8 @@ class Certificate:
     weights: Array | None = None
     membership: Indices | None = None
     sign: Array | None = None
+    linear: LinearConstraints | None = None
+    labeled: int = -1
     excluded: Indices | None = None
     labels: Array | None = None
     direction: Array | None = None
@@ -136,6 +144,13 @@ class Certificate:
         """Return all that the certificate contains, by name."""
         d, given = self.shape[1], {"format": FORMAT, **vars(self)}
         penalty, proofs, G = given.pop("penalty"), given.pop("proofs"), given.pop("G")
+        linear, labeled = given.pop("linear"), given.pop("labeled")
+        if linear is not None:
+            given["labeled"] = labeled
+            for name, rows in linear._asdict().items():
+                entries = scipy.sparse.coo_array(rows.coefficients)
+                given |= {f"{name}_places": np.stack(entries.coords, axis=1), f"{name}_values": entries.data}
+                given[f"{name}_right"] = rows.right
         given["a"], given["c"] = penalty.weights(d)
         given["groups"] = None if penalty.groups is None else penalty.feature_groups(d).labels
         given["nonnegative"] = weights_of(penalty, d).nonnegative if penalty.nonnegative is not None else None
@@ -146,8 +161,10 @@ class Certificate:
             given["G"] = G
         for k, proof in enumerate(proofs):
             fields = proof._asdict()
-            rows = fields.pop("rows")
-            fields |= {} if rows is None else {f"rows_{name}": value for name, value in rows._asdict().items()}
+            for part in ("rows", "products"):
+                record = fields.pop(part)
+                named = {} if record is None else record._asdict()
+                fields |= {f"{part}_{name}": value for name, value in named.items()}
             given |= {f"{k}.{name}": value for name, value in fields.items()}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -293,6 +310,9 @@ def parse(given: Mapping[str, Any]) -> Certificate:
             raise DataError("sign has an entry that is not -1 or 1")
         if not np.array_equal(np.unique(made["membership"]), np.arange(made["membership"].max() + 1)):
             raise DataError("membership has a chunklet without points")
+    if "labeled" in fields and "linear" in others:
+        made["labeled"] = int(fields.integers("labeled", (), -1, n - 1))
+        made["linear"] = LinearConstraints(*(parse_linear(fields, name, n) for name in LinearConstraints._fields))
     if "excluded" in fields:
         made["excluded"] = fields.integers("excluded", (None,), 0, d - 1)
     if "labels" in fields and "labels" in points:
@@ -332,6 +352,17 @@ def parse_penalty(fields: Fields, d: int) -> Penalty:
     return Penalty(a, c[first], groups=FeatureGroups(labels, tuple(map(str, numbers))))
 
 
+def parse_linear(fields: Fields, name: str, n: int) -> LinearRows:
+    """Return the inequalities or the equations on n labels of the arrays of a certificate."""
+    right = fields.numbers(f"{name}_right", (None,), -1e100, 1e100)
+    places = fields.integers(f"{name}_places", (None, 2), 0, 2**62)
+    values = fields.numbers(f"{name}_values", (len(places),), -1e100, 1e100)
+    if np.any(places >= [len(right), n]):
+        raise DataError(f"{name}_places has an entry outside its {len(right)} rows and {n} points")
+    A = scipy.sparse.coo_array((values, tuple(places.T)), shape=(len(right), n))
+    return linear_rows(A, right, [f"{name}[{k}]" for k in range(len(right))])
+
+
 def parse_proof(fields: Fields, d: int) -> Proof:
     """Return a proof of the arrays of a certificate; what fits the table is seen when it is used."""
     made: dict[str, Any] = {}
@@ -350,6 +381,12 @@ def parse_proof(fields: Fields, d: int) -> Proof:
             made["weight"] = -np.inf if is_balanced else fields.number("weight")
         if "rows_ends" in fields:
             made["rows"] = parse_rows(fields, len(made["diagonal"]))
+        if "products_rows" in fields:
+            made["products"] = parse_products(fields, len(made["diagonal"]))
+        if "equal" in fields:
+            made["equal"] = fields.numbers("equal", (None, len(made["diagonal"])))
+        return Proof(**made)
+    if "signs" in fields and "t" not in fields:
         return Proof(**made)
     made["t"] = fields.number("t", 0.0)
     made["u"] = fields.numbers("u", (None,), 0.0)
@@ -378,3 +415,13 @@ def parse_rows(fields: Fields, m: int) -> Rows:
     if reason:
         raise DataError(f"{fields.prefix}rows: {reason}")
     return rows
+
+
+def parse_products(fields: Fields, m: int) -> Products:
+    """Return products of inequalities on the signs of m chunklets; what fits the constraints is seen later."""
+    rows = fields.integers("products_rows", (None,), 0, 2**62)
+    chunklets = fields.integers("products_chunklets", (len(rows),), 0, m - 1)
+    signs = fields.integers("products_signs", (len(rows),), -1, 1)
+    if np.any(signs == 0):
+        raise DataError(f"{fields.prefix}products_signs has an entry that is not -1 or 1")
+    return Products(rows, chunklets, signs.astype(np.int8), fields.numbers("products_multipliers", (len(rows),), 0.0))

@@ -22,17 +22,18 @@ from diffrac_cvx.certificates.label_bounds import (
     label_value,
     projection_of,
 )
-from diffrac_cvx.certificates.labels import LabelProblem
+from diffrac_cvx.certificates.labels import LabelDual, LabelProblem
 from diffrac_cvx.certificates.proof import Multipliers
 from diffrac_cvx.certificates.screening import normalized_value, prove_bound, prove_normalized
 from diffrac_cvx.certificates.values import certified_clusters_value, certified_labels_value, or_zero_direction
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, PointWeights, as_clusters, as_labels
-from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_satisfied
+from diffrac_cvx.points.constraints import Chunklets, Constraints, require_satisfied
 from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import unit_rows
+from diffrac_cvx.points.linear_constraints import LinearConstraints
 from diffrac_cvx.points.reading import many_rows, raw_table, read_points
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
@@ -154,6 +155,8 @@ class Statement:
         self.H = projection_of(self.sample.X, ridge_of(given.penalty, d)) if in_label_space else None
         if given.relaxation == "clusters" and not self.pair_penalty.is_even:
             raise DataError("K clusters have no known signs of coefficients")
+        if given.linear is not None and not self.pair_penalty.is_even:
+            raise DataError("labels with linear constraints have no known signs of coefficients")
 
     def pose(self, points: Table) -> DirectionProblem:
         return direction_problem(points, self.given.nu, self.given.penalty)
@@ -179,6 +182,8 @@ class Statement:
             return self.bound_in_label_space(proof.diagonal, proof.weight)
         if proof.diagonal is not None:
             return self.bound_on_labels(proof)
+        if proof.u is None and proof.signs is not None:
+            return self.bound_without_labels(proof.signs)
         if given.relaxation not in ("labels", "directions", "normalized", "clusters"):
             raise DataError(f"multipliers of directions prove nothing about {given.relaxation!r}")
         if proof.signs is not None and given.relaxation != "labels":
@@ -205,26 +210,49 @@ class Statement:
         is_class, K = given.relaxation == "classes", given.n_clusters
         return class_bound(lower, given.nu, K) if is_class and K is not None else lower
 
+    def bound_without_labels(self, signs: Array) -> float:
+        """Return infinity if no labels with these signs satisfy the linear constraints; otherwise raise DataError."""
+        problem = self.label_problem()
+        if problem.linear is None or len(signs) != len(problem.w) or not signs[problem.anchor]:
+            raise DataError("a branch without multipliers is not one of linear constraints")
+        if not problem.linear.are_contradicted(signs * signs[problem.anchor]):
+            raise DataError("the linear constraints do not exclude the labels of a branch without multipliers")
+        return np.inf
+
+    def label_problem(self) -> LabelProblem:
+        """Return the problem of labels of the certificate."""
+        given, penalty = self.given, self.pair_penalty
+        columns = np.ones(given.shape[1], dtype=bool)
+        columns[[] if given.excluded is None else given.excluded] = False
+        members = self.chunklets[:2]
+        if given.labeled > int(members[0].max()):
+            raise DataError("labeled is not a chunklet")
+        table, weights, linear = raw_table(self.table), self.weights, (given.linear, given.labeled)
+        return LabelProblem(table, given.nu, penalty.a, penalty.c, weights, *members, columns, *linear)
+
     def bound_on_labels(self, proof: Proof) -> float:
         """Return the bound on Eq. (9) of mu, rows of inequalities, and C."""
         given, penalty = self.given, self.pair_penalty
         if given.relaxation != "labels" or not penalty.is_l1 or proof.signs is not None:
             raise DataError("rows of inequalities prove bounds on labels, without groups and signs of columns, alone")
-        columns = np.ones(given.shape[1], dtype=bool)
-        columns[[] if given.excluded is None else given.excluded] = False
-        table = raw_table(self.table)
-        problem = LabelProblem(table, given.nu, penalty.a, penalty.c, self.weights, *self.chunklets[:2], columns)
+        problem = self.label_problem()
         if proof.diagonal is None or len(proof.diagonal) != len(problem.w):
             raise DataError(f"its diagonal does not fit {len(problem.w)} chunklets")
         C = symmetric_matrix(proof, given.shape[1])
         if C is not None and np.any(np.abs(C) > problem.box):
             raise DataError("C exceeds c_j c_k")
-        return problem.lower_bound(proof.diagonal, proof.rows, C)
+        n_rows = (0, 0) if problem.linear is None else tuple(len(rows.right) for rows in problem.linear)
+        if proof.products is not None and np.any(proof.products.rows >= n_rows[0]):
+            raise DataError(f"its products have an inequality that is not one of {n_rows[0]}")
+        if proof.equal is not None and len(proof.equal) != n_rows[1]:
+            raise DataError(f"equal has {len(proof.equal)} rows for {n_rows[1]} equations")
+        return problem.lower_bound(LabelDual(proof.diagonal, proof.rows, C, proof.products, proof.equal))
 
     def merged(self, signs: Array) -> Table:
         """Return the points with the chunklets of a branch as one."""
         membership, sign, _ = self.chunklets
-        if len(signs) != int(membership.max()) + 1 or not signs.any():
+        n_added = int(self.given.linear is not None and self.given.labeled < 0)  # a chunklet without points
+        if len(signs) != int(membership.max()) + 1 + n_added or not signs.any():
             raise DataError(f"signs has {len(signs)} entries, or none that is not 0")
         chunklets = Chunklets(self.sample.with_weight(membership), self.sample.with_weight(sign), -1).merged(signs)
         return array_table(self.points.array(), self.points.weights, chunklets)
@@ -259,12 +287,23 @@ class Statement:
         else:
             y = as_labels(labels, len(labels)).astype(np.float64)
             require_satisfied(y, self.chunklets)
+            if given.linear is not None:
+                self.require_linear(given.linear, y)
             y = sample.with_weight(y)
             value = min(  # of y or of -y, with known signs
                 certified_labels_value(points, sign * y, sign * direction, given.nu, penalty)
                 for sign in ((1.0,) if penalty.is_even else (1.0, -1.0))
             )
         return or_zero_direction(value, direction)[0]
+
+    def require_linear(self, linear: LinearConstraints, y: Array) -> None:
+        """Raise DataError if labels violate linear constraints, or known labels."""
+        known = self.chunklets.membership == self.given.labeled
+        if np.any(y[known] != self.chunklets.sign[known]):
+            raise DataError("its labels are not those that are known")
+        violated = linear.violated(y)
+        if violated:
+            raise DataError(f"its labels violate {violated[0]}")
 
     def value_in_label_space(self, F: Array, H: Projection) -> float:
         """Return an upper bound on the objective of Y = FF' with unit rows."""
@@ -394,7 +433,10 @@ def state(
 ) -> Certificate:
     """Return the certificate of a problem of these points, of positive weight; with trivial bounds by default."""
     n = len(points) if weights is None else len(weights.mask)
-    chunklets = points.chunklets if constraints is None else chunklets_of(constraints, n)
+    chunklets = points.chunklets if constraints is None else constraints.chunklets_of(n)
+    linear = None if constraints is None else constraints.linear_of(n)
+    if linear is not None:
+        fields |= {"linear": linear, "labeled": chunklets.labeled}
     if chunklets.max_size:
         fields |= {"membership": chunklets.membership, "sign": chunklets.sign}
     if points.excluded is not None:

@@ -9,6 +9,10 @@ check.  With multipliers g_k >= 0, T = sum_k g_k t_k, any mu and any C with |C_j
 is positive semidefinite, then (z, -v)'M(z, -v) >= 0 gives that Eq. (9) is at least 1 - sum mu - sum_k g_k r_k at all
 labels and all v.  If only M >= -e I, it is at least that minus e (m + |v|^2), and the best v has |v|^2 <= 1/l with l
 the least eigenvalue of A + Diag(c)^2, because v'Av + (sum c|v|)^2 <= 1 there.
+
+With linear constraints a'z <= b and E z = f, a chunklet of known labels has the sign z_0 = 1, or a chunklet without
+points is added.  Then the products (b - a'z z_0)(1 - s z_0 z_j) >= 0 are rows of inequalities too, and M may have any
+multiple of z'(E - f e_0')'L z = 0.
 """
 
 from typing import NamedTuple
@@ -17,10 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_constraints import LinearConstraints
 from diffrac_cvx.points.rows import Indices
 
 UNIT_ROUNDOFF = 2.0**-53
 CLIQUE = 0  # kind of an inequality on all pairs of an odd number of signed chunklets
+PRODUCT = 1  # kind of a product of an inequality on the labels and a sign, which only `LabelProblem` builds
 
 
 class Rows(NamedTuple):
@@ -82,6 +88,29 @@ def join_rows(*parts: Rows) -> Rows:
     return Rows(*(np.concatenate(arrays) for arrays in zip(*shifted, strict=True)))
 
 
+class Products(NamedTuple):
+    """Products (b - a'z)(1 - s z_j) >= 0 of given inequalities a'z <= b; b - a'z >= 0 itself if j is the anchor."""
+
+    rows: Indices  # (k,), given inequalities
+    chunklets: Indices  # (k,), j
+    signs: npt.NDArray[np.int8]  # (k,), s
+    multipliers: Array  # (k,), >= 0
+
+    def subset(self, mask: npt.NDArray[np.bool_]) -> "Products":
+        """Return the products of a mask."""
+        return Products(self.rows[mask], self.chunklets[mask], self.signs[mask], self.multipliers[mask])
+
+
+class LabelDual(NamedTuple):
+    """Multipliers that prove a bound on Eq. (9) at labels, see `LabelProblem`."""
+
+    mu: Array  # (m,)
+    rows: Rows | None = None
+    C: Array | None = None  # (d, d), off the diagonal, in the user's units, for all columns
+    products: Products | None = None
+    equal: Array | None = None  # L, (l, m), of equations
+
+
 class LabelProblem:
     """Eq. (9) for the signs z of m chunklets, in columns scaled by powers of two, with bounds on rounding errors.
 
@@ -99,6 +128,10 @@ class LabelProblem:
         Chunklet of each point, numbered from 0, and its sign in it: y_i = sign_i z_g.
     columns : (d,) array of bool
         Columns that are not excluded.
+    linear : LinearConstraints, optional
+        Inequalities and equations on the labels of the points.
+    labeled : int
+        With them, the chunklet of the points with known labels, or -1.
     """
 
     def __init__(
@@ -111,8 +144,14 @@ class LabelProblem:
         membership: Indices,
         sign: Array,
         columns: npt.NDArray[np.bool_],
+        linear: LinearConstraints | None = None,
+        labeled: int = -1,
     ) -> None:
         n, m, self.nu, self.columns = len(X), int(membership.max()) + 1, nu, columns
+        self.linear, self.anchor = None, labeled
+        if linear is not None:
+            m, self.anchor = (m, labeled) if labeled >= 0 else (m + 1, m)
+            self.linear = linear.on_signs(membership, sign, self.anchor, m)
         shrunk = weights / np.max(weights)
         self.p = shrunk / np.sum(shrunk)
         X, a, c = X[:, columns], a[columns], c[columns]
@@ -146,21 +185,45 @@ class LabelProblem:
         np.fill_diagonal(box, 0.0)
         return box
 
-    def lower_bound(self, mu: Array, rows: Rows | None = None, C: Array | None = None) -> float:
-        """Return a certified lower bound on Eq. (9) at all signs; -infinity if the multipliers prove none.
+    @property
+    def equations(self) -> Array:
+        """Coefficients of the equations, (l, m), with their right sides at the anchor."""
+        assert self.linear is not None
+        E = self.linear.equal.coefficients.toarray()
+        E[:, self.anchor] = -self.linear.equal.right
+        return np.asarray(E)
 
-        C is given off the diagonal, in the user's units, for all columns.
-        """
-        M, error, total = self.dual_matrix(mu, rows, C)
+    def product_rows(self, products: Products) -> Rows:
+        """Return products as rows of inequalities; right sides are rounded up, and places may occur twice."""
+        assert self.linear is not None
+        given, (rows, j, signs, multipliers) = self.linear.at_most, products
+        A, b = given.coefficients[rows], (given.right + 4.0 * given.slack)[rows]
+        of, i, a, is_product = np.repeat(np.arange(len(rows)), np.diff(A.indptr)), A.indices, A.data, j != self.anchor
+        is_pair = is_product[of] & (i != j[of])
+        constant = np.bincount(of[i == j[of]], (signs[of] * a)[i == j[of]], len(rows))
+        owner = np.concatenate([of, np.flatnonzero(is_product), of[is_pair]])
+        first = np.concatenate([np.full(len(of) + int(is_product.sum()), self.anchor), i[is_pair]])
+        second = np.concatenate([i, j[is_product], j[of[is_pair]]])
+        coefficients = np.concatenate([a, (signs * b)[is_product], -(signs[of] * a)[is_pair]])
+        order, ends = np.argsort(owner, kind="stable"), np.cumsum(np.bincount(owner, minlength=len(rows)))
+        first, second = (part(first, second)[order].astype(np.int64) for part in (np.minimum, np.maximum))
+        right = np.nextafter(b + constant, np.inf)
+        return Rows(np.full(len(rows), PRODUCT), ends, first, second, coefficients[order], right, multipliers)
+
+    def lower_bound(self, dual: LabelDual) -> float:
+        """Return a certified lower bound on Eq. (9) at all signs; -infinity if the multipliers prove none."""
+        M, error, total = self.dual_matrix(dual)
         if self.least == 0.0 or not has_cholesky(M):
             return -np.inf
         error += factorization_error(M)
-        error = error * (len(mu) + 1.0 / self.least) * (1.0 + relative(16))
+        error = error * (len(dual.mu) + 1.0 / self.least) * (1.0 + relative(16))
         return float(1.0 - total - error - 4.0 * UNIT_ROUNDOFF * (1.0 + abs(total) + error))
 
-    def dual_matrix(self, mu: Array, rows: Rows | None, C: Array | None) -> tuple[Array, float, float]:
+    def dual_matrix(self, dual: LabelDual) -> tuple[Array, float, float]:
         """Return M, a bound on the norm of its error, and an upper bound on sum mu + sum_k g_k r_k."""
-        (m, d), error = self.B.shape, self.error
+        (mu, rows, C, products, equal), (m, d), error = dual, self.B.shape, self.error
+        if products is not None:
+            rows = join_rows(*([] if rows is None else [rows]), self.product_rows(products))
         total, size, n_terms = float(np.sum(mu)), float(np.abs(mu).sum()), m + 32
         M = np.zeros((m + d, m + d))
         if rows is not None:
@@ -175,6 +238,12 @@ class LabelProblem:
             M[:m, :m] = T + T.T
             total += float(rows.right @ rows.multipliers)
             size, n_terms = size + float(np.abs(rows.right) @ rows.multipliers), n_terms + len(rows.right)
+        if equal is not None and self.linear is not None:
+            E = self.equations
+            pairs, size_E = E.T @ equal, float(np.linalg.norm(E)) * float(np.linalg.norm(equal))
+            M[:m, :m] += pairs + pairs.T
+            error += 2.0 * relative(len(E) + 16) * size_E
+            total += 16.0 * float(self.linear.equal.slack @ np.abs(equal).sum(axis=1))
         M[:m, :m] -= (1.0 - self.nu) * np.outer(self.w, self.w)
         M[np.arange(m), np.arange(m)] += mu
         M[:m, m:], M[m:, :m], M[m:, m:] = self.B, self.B.T, self.A + np.diag(self.c**2 * (1.0 - 8 * UNIT_ROUNDOFF))

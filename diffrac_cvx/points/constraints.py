@@ -1,4 +1,4 @@
-"""Constraints on the labels of points: must-link and cannot-link pairs, known labels, and groups of equal labels."""
+"""Constraints on the labels of points: pairs, known labels, groups, bags, order, sizes, and any linear ones."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -12,9 +12,23 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.errors import DataError, DegenerateDataWarning
+from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
+from diffrac_cvx.points.linear_constraints import (
+    LinearConstraints,
+    LinearRows,
+    Sparse,
+    bag_rows,
+    join_linear,
+    linear_rows,
+    order_rows,
+    read_index_lists,
+    read_linear,
+    read_sizes,
+    require_points,
+    size_rows,
+)
 
 MAX_NAMED = 5  # points named in an error
 IndexPair = tuple[int, int]
@@ -174,6 +188,16 @@ class Constraints:
         Group of each point.  All points of a group, such as the rows of one patient, have equal labels; -1: no group.
     unlabelled : object, optional
         Another mark of unlabelled points in ``labels``, such as 0 or -1; or NaN if -1 is always a class.
+    at_most : pair (A, b), optional
+        Inequalities A y <= b on the labels y in {-1, 1}^n, with A an (k, n) array or sparse matrix, and b (k,).
+    equal : pair (E, f), optional
+        Equations E y = f, as ``at_most``.
+    bags : list of lists of int
+        Bags of points: each has at least one with the label +1.  The points of negative bags have known labels.
+    sizes : pair (low, high), optional
+        Least and largest number of points with the label +1.
+    order : list of lists of int
+        Chains of points, along which the label may rise from -1 to +1, but not fall.
 
     Raises
     ------
@@ -192,6 +216,11 @@ class Constraints:
     labels: Array | None
     groups: Indices | None
     classes: tuple[object, object]
+    at_most: tuple[Sparse, Array] | None
+    equal: tuple[Sparse, Array] | None
+    bags: tuple[Indices, ...]
+    sizes: tuple[int, int] | None
+    order: tuple[Indices, ...]
 
     def __init__(
         self,
@@ -200,6 +229,12 @@ class Constraints:
         labels: npt.ArrayLike | None = None,
         groups: npt.ArrayLike | None = None,
         unlabelled: object = None,
+        *,
+        at_most: tuple[Any, npt.ArrayLike] | None = None,
+        equal: tuple[Any, npt.ArrayLike] | None = None,
+        bags: Iterable[npt.ArrayLike] = (),
+        sizes: tuple[int, int] | None = None,
+        order: Iterable[npt.ArrayLike] = (),
     ) -> None:
         known, classes = (None, (-1, 1)) if labels is None else read_labels(labels, unlabelled)
         object.__setattr__(self, "must_link", read_pairs(must_link, "must_link"))
@@ -210,6 +245,52 @@ class Constraints:
             raise DataError("groups must contain one integer per point. Use -1 for a point without a group.")
         object.__setattr__(self, "groups", None if groups is None else numbers.astype(np.intp))
         object.__setattr__(self, "classes", classes)
+        for name, pair in (("at_most", at_most), ("equal", equal)):
+            object.__setattr__(self, name, None if pair is None else read_linear(pair, name))
+        object.__setattr__(self, "bags", read_index_lists(bags, "bags", 1))
+        object.__setattr__(self, "sizes", None if sizes is None else read_sizes(sizes))
+        object.__setattr__(self, "order", read_index_lists(order, "order", 2))
+
+    @property
+    def are_linear(self) -> bool:
+        """Whether there are constraints other than pairs, known labels and groups."""
+        has_rows = any(given is not None for given in (self.at_most, self.equal, self.sizes))
+        return has_rows or bool(self.bags or self.order)
+
+    @property
+    def without_linear(self) -> "Constraints":
+        """The constraints without bags, order, sizes and rows."""
+        made = Constraints()
+        for name in ("must_link", "cannot_link", "labels", "groups", "classes"):
+            object.__setattr__(made, name, getattr(self, name))
+        return made
+
+    def linear_of(self, n: int) -> LinearConstraints | None:
+        """Return the inequalities and equations that the constraints define on the labels of n points; None without.
+
+        Raises
+        ------
+        DataError
+            If a matrix does not have n columns, a point is out of range, or a size exceeds n.
+        """
+        if not self.are_linear:
+            return None
+        at_most, equal = list[LinearRows](), list[LinearRows]()
+        for name, pair, parts in (("at_most", self.at_most, at_most), ("equal", self.equal, equal)):
+            if pair is not None:
+                if pair[0].shape[1] != n:
+                    raise DataError(f"{name} has {pair[0].shape[1]} columns for {n} points. Pass one column per point.")
+                parts.append(linear_rows(*pair, [f"{name}[{k}]" for k in range(len(pair[1]))]))
+        require_points(self.bags, n, "bags")
+        require_points(self.order, n, "order")
+        if self.bags:
+            at_most.append(bag_rows(self.bags, n))
+        if self.order:
+            at_most.append(order_rows(self.order, n))
+        if self.sizes is not None:
+            more, equations = size_rows(*self.sizes, n)
+            at_most, equal = [*at_most, *more], [*equal, *equations]
+        return LinearConstraints(join_linear(at_most, n), join_linear(equal, n))
 
     def chunklets_of(self, n: int) -> Chunklets:
         """Return the chunklets that the constraints define on n points.
@@ -265,6 +346,11 @@ def chunklets_of(constraints: Constraints | Chunklets | None, n: int) -> Chunkle
     """Return the chunklets that constraints, or none, define on n points; chunklets are returned unchanged."""
     if isinstance(constraints, Chunklets):
         return constraints
+    if constraints is not None and constraints.are_linear:
+        raise ParameterError(
+            "constraints has bags, order, sizes, or rows at_most or equal, which only optimal_labels, "
+            "DiffracClustering, penalized_nu, constrained_alpha and lifted take. Use one of these."
+        )
     return UNCONSTRAINED if constraints is None else constraints.chunklets_of(n)
 
 

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from rationals import fractions
 
-from diffrac_cvx.certificates.labels import LabelProblem, Rows, clique_rows, factorization_error, join_rows, relative
+from diffrac_cvx.certificates.labels import (
+    LabelDual,
+    LabelProblem,
+    Rows,
+    clique_rows,
+    factorization_error,
+    join_rows,
+    relative,
+)
 
 
 def test_rows_of_cliques_hold_for_all_signs_with_equality_for_some():
@@ -51,7 +59,7 @@ def test_nothing_is_proved_if_the_best_direction_may_be_arbitrarily_long():
         x = np.random.default_rng(seed).standard_normal((9, 1))
         problem = label_problem(np.hstack([x, x]))
         assert problem.least == 0.0
-        assert problem.lower_bound(np.full(9, 10.0)) == -np.inf
+        assert problem.lower_bound(LabelDual(np.full(9, 10.0))) == -np.inf
 
 
 def test_the_box_of_a_multiplier_and_its_diagonal_are_inside_the_exact_ones():
@@ -60,7 +68,7 @@ def test_the_box_of_a_multiplier_and_its_diagonal_are_inside_the_exact_ones():
         rng = np.random.default_rng(seed)
         problem = label_problem(1e-6 * rng.standard_normal((6, 4)), rng.uniform(0.1, 1.0, 4))
         c, box = fractions(problem.c / problem.scale), problem.box
-        M, _, _ = problem.dual_matrix(np.ones(6), None, None)
+        M, _, _ = problem.dual_matrix(LabelDual(np.ones(6)))
         diagonal = fractions(np.diag(M)[6:]) - fractions(np.diag(problem.A))
         assert np.all(fractions(box) <= np.outer(c, c))
         assert np.all(diagonal <= fractions(problem.c) ** 2)
@@ -94,7 +102,9 @@ def test_a_bound_is_the_same_in_all_units_of_the_columns():
         np.ones(10),
     )
     plain, other = (label_problem(X * one, c=0.2 * one, a=0.3 * one) for one in (np.ones(3), unit))
-    assert plain.lower_bound(mu, None, C) == other.lower_bound(mu, None, C * np.outer(unit, unit)) > -np.inf
+    assert (
+        plain.lower_bound(LabelDual(mu, C=C)) == other.lower_bound(LabelDual(mu, C=C * np.outer(unit, unit))) > -np.inf
+    )
 
 
 def test_the_bound_is_lower_by_all_errors_of_its_matrix_and_nothing_is_proved_by_an_indefinite_one():
@@ -103,11 +113,11 @@ def test_the_bound_is_lower_by_all_errors_of_its_matrix_and_nothing_is_proved_by
     rows, mu = clique_rows(*parts[0]), mu + 1.0
     for error in (0.0, 1e-3):
         problem.error = error
-        M, total_error, total = problem.dual_matrix(mu, rows, None)
+        M, total_error, total = problem.dual_matrix(LabelDual(mu, rows))
         lost = (total_error + factorization_error(M)) * (8 + 1.0 / problem.least)
         assert lost > 1e-14
-        assert Fraction(problem.lower_bound(mu, rows)) <= 1 - Fraction(total) - Fraction(lost)
-    assert problem.lower_bound(mu - 10.0, rows) == -np.inf
+        assert Fraction(problem.lower_bound(LabelDual(mu, rows))) <= 1 - Fraction(total) - Fraction(lost)
+    assert problem.lower_bound(LabelDual(mu - 10.0, rows)) == -np.inf
 
 
 def exact_matrix(problem, table, weights, a, mu, parts):
@@ -150,7 +160,7 @@ def test_the_matrix_of_a_certificate_is_as_near_to_the_exact_one_as_it_says(kind
     ones, all_columns = np.ones(n), np.ones(d, dtype=bool)
     problem = LabelProblem(X, 0.5, a, np.zeros(d), weights, np.arange(n), ones, all_columns)
     rows = join_rows(*(clique_rows(*part) for part in parts))
-    M, error, total = problem.dual_matrix(mu, rows, None)
+    M, error, total = problem.dual_matrix(LabelDual(mu, rows))
     exact, exact_total = exact_matrix(problem, X, weights, a, mu, parts)
     distance = float(np.linalg.norm((fractions(M) - exact).astype(float)))
     assert 0.0 < distance <= error

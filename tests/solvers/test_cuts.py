@@ -23,7 +23,7 @@ def test_one_inequality_on_all_points_proves_what_triangles_leave_open(n):
     relaxation.solve(lambda: best - 1e-9, lambda _: best, lambda: next(reports, dc.Status.STOPPED))
     assert best == pytest.approx(1.0 / n**2)
     assert best - 1e-4 <= relaxation.lower <= best + 1e-12
-    assert relaxation.cliques[(n - 3) // 2].multipliers.max() > 1e-3
+    assert relaxation.parts[(n - 3) // 2].multipliers.max() > 1e-3
 
 
 @pytest.mark.parametrize("q", [3, 5, 7])

@@ -58,17 +58,17 @@ def row_constraints(given: argparse.Namespace, table: Table) -> Constraints | No
         if not any(entries["labels"]):
             raise DataError(f"column {given.known!r} of --known is empty. Label some rows, or remove --known.")
     rows = table.rows.tolist()
-    pairs = {
+    pairs: dict[str, Any] = {
         name: [parse_pair(text, rows, flag) for text in getattr(given, name)]
         for name, flag in (("must_link", "--must-link"), ("cannot_link", "--cannot-link"))
     }
     if not entries and not any(pairs.values()):
         return None
-    place, in_file = {row: i for i, row in enumerate(rows)}, {}
+    place, in_file = {row: i for i, row in enumerate(rows)}, dict[str, Any]()
     for name, values in entries.items():
         in_file[name] = np.full(rows[-1] + 1, None if name == "labels" else -1, dtype=values.dtype)
         in_file[name][rows] = values
-    on_points = {name: [(place[i], place[j]) for i, j in some] for name, some in pairs.items()}
+    on_points: dict[str, Any] = {name: [(place[i], place[j]) for i, j in some] for name, some in pairs.items()}
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

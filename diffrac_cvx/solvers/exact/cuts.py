@@ -5,18 +5,21 @@ with rows R of the whitened table.  The relaxation is  max tr RR'Y  over Y = FF'
 
     -sum_{i<j} s_i s_j Y_ij <= (q - 1)/2   for the violated inequalities found so far, on q = 3, 5 or 7 chunklets.
 
+With linear constraints on the labels, Y has a row of a chunklet with a known label, whose products with the constraints
+are inequalities too, and equations E z = f are (E - f e_0')F = 0.
+
 It is solved by an augmented Lagrangian in F, minimised by L-BFGS (Burer and Monteiro, Math. Program. 95, 2003).
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.labels import LabelProblem, Rows, clique_rows, join_rows
+from diffrac_cvx.certificates.labels import LabelDual, LabelProblem, Products, Rows, clique_rows, join_rows
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
@@ -32,6 +35,8 @@ MIN_VIOLATION = 1e-3
 FIRST_ROWS = 0.12  # part of the rows whose triangles are searched in the first rounds
 FIRST_RANK = 24
 CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
+NEW_PRODUCTS = 3  # times m: products of linear constraints added in a round, at most
+STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # of equations with coefficients of norm one, in steps and in a proof
 STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fallen to this part
 
 
@@ -46,9 +51,9 @@ class Cliques(NamedTuple):
         """Return the inequalities of a mask."""
         return Cliques(self.points[mask], self.signs[mask], self.multipliers[mask])
 
-    def rows(self, scale: float = 1.0) -> Rows:
-        """Return the inequalities as rows, with multiples of the multipliers."""
-        return clique_rows(self.points, self.signs, self.multipliers * scale)
+    def rows(self) -> Rows:
+        """Return the inequalities as rows."""
+        return clique_rows(self.points, self.signs, self.multipliers)
 
 
 class CutRelaxation:
@@ -63,19 +68,37 @@ class CutRelaxation:
         self.stiffness_C = min(36.0 * len(problem.c), 60.0 / max(float(self.box.max(initial=0.0)), 1e-300))
         self.rows, self.root = self.whitened_rows(), inverse_root(problem.A + self.C)
         self.U = self.best_directions(self.F)
-        self.cliques = [Cliques(np.zeros((0, q), np.int64), np.zeros((0, q), np.int8), np.zeros(0)) for q in SIZES]
+        self.parts: list[Cliques | Products] = [
+            Cliques(np.zeros((0, q), np.int64), np.zeros((0, q), np.int8), np.zeros(0)) for q in SIZES
+        ]
+        self.E, self.norms_E = np.zeros((m, 0)), np.zeros(0)
+        if problem.linear is not None:
+            given = np.arange(len(problem.linear.at_most.right))
+            ones, anchors = np.ones(len(given)), np.full(len(given), problem.anchor)
+            self.parts.append(Products(given, anchors, -ones.astype(np.int8), 0.0 * ones))
+            self.norms_E = np.maximum(np.linalg.norm(problem.equations, axis=1), 1e-300)
+            self.E = problem.equations.T / self.norms_E
+        self.force = np.zeros((self.E.shape[1], self.F.shape[1]))  # multipliers of E'F = 0
         self.stiffness, self.lower, self.n_rounds = 1.0, -np.inf, 0
-        self.dual: tuple[Array, Rows, Array | None] | None = None  # mu, rows and C, which prove `lower`
+        self.dual: LabelDual | None = None  # which proves `lower`
         self.index()
 
     # Inequalities
 
     def index(self) -> None:
         """Collect all inequalities in one sparse matrix, a row each, on the entries of Y."""
-        m, rows = len(self.rows), join_rows(*(each.rows() for each in self.cliques))
+        m, rows = len(self.rows), join_rows(*map(self.rows_of, self.parts))
         entries = rows.coefficients, rows.first * m + rows.second, np.append(0, rows.ends)
         self.matrix = scipy.sparse.csr_array(entries, shape=(len(rows.ends), m * m))
         self.multipliers, self.right = rows.multipliers, rows.right
+
+    def rows_of(self, part: Cliques | Products) -> Rows:
+        """Return inequalities of one kind as rows."""
+        return part.rows() if isinstance(part, Cliques) else self.problem.product_rows(part)
+
+    def split(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """Return the values of the inequalities of each kind."""
+        return np.split(values, np.cumsum([len(each.multipliers) for each in self.parts])[:-1])
 
     @property
     def n_cuts(self) -> int:
@@ -95,15 +118,18 @@ class CutRelaxation:
         return np.asarray(T + T.T)
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Keep the inequalities of a mask."""
-        parts = np.split(mask, np.cumsum([len(each.points) for each in self.cliques])[:-1])
-        self.cliques = [each.subset(part) for each, part in zip(self.cliques, parts, strict=True)]
+        """Keep the inequalities of a mask, and those of the linear constraints themselves."""
+        masks = self.split(mask)
+        if isinstance(self.parts[-1], Products):
+            masks[-1] = masks[-1] | (self.parts[-1].chunklets == self.problem.anchor)
+        self.parts = [each.subset(part) for each, part in zip(self.parts, masks, strict=True)]
         self.index()
 
     def add(self, points: Indices, signs: npt.NDArray[np.int8]) -> int:
         """Add inequalities on q points each, without those that are there, and return their number."""
         at = SIZES.index(points.shape[1])
-        old = self.cliques[at]
+        old = self.parts[at]
+        assert isinstance(old, Cliques)
         order = np.argsort(points, axis=1)
         points, signs = np.take_along_axis(points, order, 1), np.take_along_axis(signs, order, 1)
         signs = signs * signs[:, :1]
@@ -111,13 +137,32 @@ class CutRelaxation:
         together = 2 * np.vstack([old.points, points]) + (np.vstack([old.signs, signs]) > 0)
         _, first = np.unique(together.astype(np.uint64) @ powers, return_index=True)  # of a hash of each row
         new = np.sort(first[first >= len(old.points)]) - len(old.points)
-        self.cliques[at] = Cliques(
+        self.parts[at] = Cliques(
             np.vstack([old.points, points[new]]),
             np.vstack([old.signs, signs[new]]),
             np.append(old.multipliers, np.zeros(len(new))),
         )
         self.index()
         return len(new)
+
+    def add_products(self, Y: Array) -> int:
+        """Add the most violated products of linear constraints and signs, and return their number."""
+        old, linear = self.parts[-1], self.problem.linear
+        if linear is None or not isinstance(old, Products):
+            return 0
+        A, b = linear.at_most.coefficients, linear.at_most.right
+        products = b[:, None] * Y[self.problem.anchor] - A @ Y  # of b - a'z with the sign of each chunklet
+        violation = np.abs(products) - products[:, [self.problem.anchor]]
+        violation[:, self.problem.anchor] = violation[old.rows, old.chunklets] = -np.inf
+        chosen = np.flatnonzero(violation.ravel() > MIN_VIOLATION)
+        chosen = chosen[np.argsort(-violation.ravel()[chosen], kind="stable")[: NEW_PRODUCTS * len(Y)]]
+        rows, chunklets = np.unravel_index(chosen, violation.shape)
+        signs = np.where(products[rows, chunklets] > 0.0, 1, -1).astype(np.int8)
+        new = Products(rows.astype(np.int64), chunklets.astype(np.int64), signs, np.zeros(len(chosen)))
+        pairs: Any = zip(old, new, strict=True)
+        self.parts[-1] = Products(*(np.concatenate(pair) for pair in pairs))
+        self.index()
+        return len(chosen)
 
     # Relaxation
 
@@ -150,6 +195,10 @@ class CutRelaxation:
         else:
             image, D = self.rows.T @ F, U
             value, G = -m * inner(image, image), (-2.0 * m) * (self.rows @ image)
+        if len(self.force):
+            excess = self.E.T @ F
+            value += m * (STIFFNESS_EQUAL * inner(excess, excess) + inner(self.force, excess))
+            G += m * (self.E @ (2.0 * STIFFNESS_EQUAL * excess + self.force))
         if self.n_cuts:
             shifted = np.maximum(g + self.stiffness * self.violations(F @ F.T), 0.0)
             value += (float(shifted @ shifted) - float(g @ g)) / (2.0 * self.stiffness)
@@ -188,13 +237,15 @@ class CutRelaxation:
         """Set all multipliers to the maximisers of the augmented Lagrangian; return the largest violation before."""
         violations = self.violations(self.F @ self.F.T)
         self.multipliers = np.maximum(self.multipliers + self.stiffness * violations, 0.0)
-        parts = np.split(self.multipliers, np.cumsum([len(each.points) for each in self.cliques])[:-1])
-        self.cliques = [each._replace(multipliers=part) for each, part in zip(self.cliques, parts, strict=True)]
+        parts = self.split(self.multipliers)
+        self.parts = [each._replace(multipliers=part) for each, part in zip(self.parts, parts, strict=True)]
+        excess = self.E.T @ self.F
+        self.force = self.force + 2.0 * STIFFNESS_EQUAL * excess
         if len(self.U):
             self.relative = self.relative_C(self.root @ self.U / len(self.F) ** 0.5)
             self.C = self.relative * self.box + np.diag(self.problem.c**2)
             self.rows = self.whitened_rows()
-        return float(violations.max(initial=0.0))
+        return max(float(violations.max(initial=0.0)), float(np.abs(excess).max(initial=0.0)))
 
     def certify(self) -> tuple[float, Array]:
         """Certify the bound of the multipliers; return it, as computed, and eigenvectors that violate the dual."""
@@ -202,25 +253,39 @@ class CutRelaxation:
         S = -(self.rows @ self.rows.T)
         if self.n_cuts:
             S += self.weighted_matrix(self.multipliers) / (2.0 * m)
-        mu = -np.einsum("ij,ij->i", S @ F, F)
+        forces = self.E @ (0.5 * self.force + STIFFNESS_EQUAL * (self.E.T @ F))
+        mu = -np.einsum("ij,ij->i", S @ F + forces, F)
+        S += WEIGHT_EQUAL * (self.E @ self.E.T)  # what the forces do to F is 0 in the limit
         S[np.arange(m), np.arange(m)] += mu
         last = min(m, max(12, F.shape[1] // 3 + 1)) - 1
         values, vectors = scipy.linalg.eigh(S, subset_by_index=[0, last], check_finite=False)
         computed = 1.0 - float(np.sum(mu)) - float(self.right @ self.multipliers) / m + m * min(float(values[0]), 0.0)
         if computed > self.lower:
-            active = join_rows(*(each.subset(each.multipliers > 0.0).rows(1.0 / m) for each in self.cliques))
+            parts = [each._replace(multipliers=each.multipliers / m) for each in self.parts]
+            parts = [each.subset(each.multipliers > 0.0) for each in parts]
+            active = join_rows(*(each.rows() for each in parts if isinstance(each, Cliques)))
+            products = parts[-1] if isinstance(parts[-1], Products) else None
+            equal = None if products is None else 0.5 * WEIGHT_EQUAL * self.E.T / self.norms_E[:, None]
             C, columns = None, self.problem.columns
             if self.problem.c.any():  # in the user's units, with zeros for excluded columns
                 C = np.zeros((len(columns), len(columns)))
                 C[np.ix_(columns, columns)] = self.C / np.outer(self.problem.scale, self.problem.scale)
                 C = np.clip(C, -self.problem.box, self.problem.box)
             for rounding in (1e-14, 1e-12, 1e-10):
-                dual = (mu + max(-float(values[0]), 0.0) + rounding, active, C)
-                proved = self.problem.lower_bound(*dual)
+                dual = LabelDual(mu + max(-float(values[0]), 0.0) + rounding, active, C, products, equal)
+                proved = self.problem.lower_bound(dual)
                 if proved > self.lower:
                     self.lower, self.dual = proved, dual
                     break
         return computed, vectors
+
+    def label_scores(self) -> Array:
+        """Return scores whose signs are labels, (m, 10): in random directions, with constraints towards the anchor."""
+        scores = self.F @ self.rng.standard_normal((self.F.shape[1], 10))
+        if self.problem.linear is not None:
+            scores[:, 0] = self.F @ self.F[self.problem.anchor]
+            scores *= np.where(scores[self.problem.anchor] >= 0.0, 1.0, -1.0)
+        return np.asarray(scores)
 
     def solve(
         self, cutoff: Callable[[], float], improve: Callable[[Array], float], report: Callable[[], Status | None]
@@ -236,15 +301,17 @@ class CutRelaxation:
         n_updates, highest = UPDATES, -np.inf
         # With an l1 term C converges more slowly than the other multipliers: longer rounds, and no stiffer ones.
         slow = 2 if len(self.U) else 1
-        if not self.n_cuts:
+        if not self.n_rounds:
             self.minimize(8 * STEPS, Memory())
+            for _ in range(MAX_UPDATES if self.problem.linear is not None else 0):
+                self.update_multipliers()
+                self.minimize(STEPS, Memory())
         while True:
             # 1. Bound, and labels by rounding.
             if is_late(6.0 * m**3):  # branch and bound may use the time that is left
                 return None
             computed, vectors = self.certify()
-            rounded = np.where(self.F @ rng.standard_normal((self.F.shape[1], 10)) >= 0.0, 1.0, -1.0)
-            best = min(improve(y) for y in rounded.T)
+            best = min(improve(scores) for scores in self.label_scores().T)
             status = report()
             if self.lower >= cutoff():
                 return Status.OPTIMAL
@@ -259,12 +326,13 @@ class CutRelaxation:
             if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < m and best - computed > 2.0 * excess:
                 new = (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]
                 self.F, self.U = unit_rows(np.hstack([self.F, new])), np.hstack([self.U, self.best_directions(new)])
+                self.force = np.hstack([self.force, np.zeros((len(self.force), new.shape[1]))])
             # 3. Violated inequalities: triangles, of part of the rows first; larger cliques where few are violated.
             self.n_rounds += 1
             Y = self.F @ self.F.T
             self.keep((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
             found, worst = violated_triangles(Y, rng.permutation(m), max(int(fraction * m), 8), limit)
-            n_new = self.add(*found)
+            n_new = self.add(*found) + self.add_products(Y)
             if fraction < 1.0:
                 fraction = min(3.0 * fraction, 1.0) if len(found[0]) < limit // 4 else fraction
             elif worst < 0.1 and n_new < limit // 10:

@@ -10,18 +10,21 @@ from diffrac_cvx.certificates.certificate import Certificate, Proof
 from diffrac_cvx.certificates.checker import entries_of, state
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.labels import LabelProblem
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
+from diffrac_cvx.points.linear_constraints import LinearConstraints
 from diffrac_cvx.points.reading import Sample, raw_table, read_points
 from diffrac_cvx.points.table import Excluded, Table
 from diffrac_cvx.problem.direction_problem import without_collinear
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation
+from diffrac_cvx.solvers.exact.feasible import FeasibleSigns, require_feasible
 from diffrac_cvx.solvers.exact.tree import Tree
 
 TREE_WORK, MORE_WORK = 2e9, 1.5e10  # operations of branch and bound before the cutting planes; if it is successful
@@ -44,7 +47,7 @@ class OptimalLabels:
     status : Status
         Termination status of the search.
     n_nodes, n_cuts : int
-        Number of relaxations solved by branch and bound, and of clique inequalities at the end of the cutting planes.
+        Number of relaxations solved by branch and bound, and of inequalities at the end of the cutting planes.
     root_bound : float
         Lower bound of the root relaxation, before branching and without inequalities.
     hardness : float
@@ -141,7 +144,8 @@ def optimal_labels(
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
     constraints : Constraints, optional
-        Must-link and cannot-link constraints and known labels; only labellings that satisfy them are considered.
+        Constraints; only labels that satisfy them are considered.  With bags, order, sizes or rows, labels +1 and -1
+        are different, and nu = 0 makes sense if the constraints exclude that all labels are equal.
     tol : float
         Certified gap ``upper - lower`` at which the search stops, > 0; default 1e-4.
     time_limit : float, optional
@@ -177,21 +181,26 @@ def optimal_labels(
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
     timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
-    sample = read_points(X, sample_weight, constraints=constraints or Constraints())
-    chunklets = (constraints or Constraints()).chunklets_of(sample.n_all)
+    given = constraints or Constraints()
+    sample = read_points(X, sample_weight, constraints=given.without_linear)
+    chunklets, linear = given.chunklets_of(sample.n_all), given.linear_of(sample.n_all)
+    feasible = None if linear is None else feasible_signs(linear, chunklets)
     members, signs = sample.with_weight(chunklets.membership), sample.with_weight(chunklets.sign)
     of_points = Chunklets(members, signs, chunklets.labeled)
     points = without_collinear(sample.X, penalty)
-    tree = Tree(points, nu, penalty, of_points, chunklets.n_chunklets, tol, timer)
+    m = chunklets.n_chunklets if feasible is None else len(feasible)
+    tree = Tree(points, nu, penalty, of_points, m, tol, timer, feasible)
     tree.callback = callback
+    if linear is not None and not tree.weights.is_even:
+        raise ParameterError("penalty has known signs of coefficients, and constraints has rows. Pass one of them.")
     # 2. The problem of the cutting planes.
-    relaxation = cut_relaxation(X, tree, sample, chunklets, points.excluded)
+    relaxation = cut_relaxation(X, tree, sample, chunklets, points.excluded, linear)
     # 3. Branch and bound for a fixed amount of work, cutting planes, and branch and bound again.
     with time_limited(timer.deadline):
         status = search(tree, relaxation)
     # 4. Labels of the points, with the better of the two bounds and its proof.
     labels = chunklets.labels_from_signs(tree.signs)
-    labels = labels if chunklets.labeled >= 0 else labels * labels[0]
+    labels = labels if chunklets.labeled >= 0 or linear is not None else labels * labels[0]
     upper, v = tree.evaluate(sample.with_weight(labels))
     lower, proofs = proved_bound(tree, relaxation)
     require_consistent(lower, upper, "these labels")
@@ -217,7 +226,12 @@ def optimal_labels(
 
 
 def cut_relaxation(
-    X: npt.ArrayLike, tree: Tree, sample: Sample, chunklets: Chunklets, excluded: Excluded | None
+    X: npt.ArrayLike,
+    tree: Tree,
+    sample: Sample,
+    chunklets: Chunklets,
+    excluded: Excluded | None,
+    linear: LinearConstraints | None,
 ) -> CutRelaxation | None:
     """Return the problem of the cutting planes; None if it does not fit, or all columns are constant.
 
@@ -230,9 +244,18 @@ def cut_relaxation(
     included = np.ones(d, dtype=bool)
     included[[] if excluded is None else excluded.columns] = False
     counts = np.ones(sample.n_all) if sample.weights is None else sample.weights.of_all()
-    members = chunklets.membership, chunklets.sign
-    problem = LabelProblem(raw_table(X), tree.nu, penalty.a, penalty.c, counts, *members, included)
+    members, given = chunklets[:2], (linear, chunklets.labeled)
+    problem = LabelProblem(raw_table(X), tree.nu, penalty.a, penalty.c, counts, *members, included, *given)
     return CutRelaxation(problem) if problem.least > 0.0 and problem.B.any() else None
+
+
+def feasible_signs(linear: LinearConstraints, chunklets: Chunklets) -> FeasibleSigns:
+    """Return the signs of chunklets that satisfy linear constraints; raise DataError if there are none."""
+    m = chunklets.n_chunklets
+    anchor, m = (chunklets.labeled, m) if chunklets.labeled >= 0 else (m, m + 1)
+    feasible = FeasibleSigns(linear.on_signs(chunklets.membership, chunklets.sign, anchor, m), anchor)
+    require_feasible(feasible, has_known=chunklets.labeled >= 0)
+    return feasible
 
 
 def search(tree: Tree, relaxation: CutRelaxation | None) -> Status:
@@ -261,8 +284,8 @@ def proved_bound(tree: Tree, relaxation: CutRelaxation | None) -> tuple[float, t
     lower = max(tree.branching_bound if proofs else 0.0, tree.trivial)
     if relaxation is None or relaxation.dual is None or relaxation.lower <= lower:
         return lower, proofs
-    diagonal, rows, C = relaxation.dual
-    return relaxation.lower, (Proof(diagonal=diagonal, rows=rows, **entries_of(C)),)
+    mu, rows, C, products, equal = relaxation.dual
+    return relaxation.lower, (Proof(diagonal=mu, rows=rows, products=products, equal=equal, **entries_of(C)),)
 
 
 def hardness(points: Table, a: Array, m: int) -> float:

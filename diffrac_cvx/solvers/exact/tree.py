@@ -26,6 +26,7 @@ from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding.directions import best_direction, oriented_direction
+from diffrac_cvx.solvers.exact.feasible import FeasibleSigns
 from diffrac_cvx.solvers.factored.solver import low_rank
 
 Signs = npt.NDArray[np.int8]  # of the chunklets, 0 if free
@@ -48,12 +49,21 @@ class Tree:
     """State of a branch-and-bound search: open nodes, incumbent labels, and smallest bound of the closed nodes.
 
     `low_rank` solves the relaxation of each node.  The (m, D) rows are signed sums of the points of each chunklet; the
-    sign of a zero row does not matter.  That of the ``anchor`` is fixed by symmetry.  ``floor`` is a certified lower
+    sign of a zero row does not matter, unless linear constraints have it.  That of the ``anchor`` is fixed by symmetry;
+    with linear constraints it is the chunklet of known labels, or one without points.  ``floor`` is a certified lower
     bound on the objective of all labels, by ``n_cuts`` inequalities.  ``closed`` has the proofs of the closed nodes.
     """
 
     def __init__(
-        self, points: Table, nu: float, penalty: Penalty, chunklets: Chunklets, m: int, tol: float, timer: Timer
+        self,
+        points: Table,
+        nu: float,
+        penalty: Penalty,
+        chunklets: Chunklets,
+        m: int,
+        tol: float,
+        timer: Timer,
+        feasible: FeasibleSigns | None = None,
     ) -> None:
         self.n_excluded, points = points.n_excluded, array_table(points.array(), points.weights)
         self.points, self.nu, self.penalty, self.chunklets = points, nu, penalty, chunklets
@@ -64,6 +74,10 @@ class Tree:
         self.matters = self.rows.any(axis=1)  # chunklets whose row is not 0
         sizes = np.sum(self.rows[:, : points.shape[1]] ** 2 * inverse_or_one(points.mean_squares()), axis=1)
         self.anchor, self.tol, self.timer = int(np.argmax(sizes)), tol, timer
+        self.feasible = feasible
+        if feasible is not None:
+            self.anchor = feasible.anchor
+            self.matters |= np.sum([abs(rows.coefficients).sum(axis=0) for rows in feasible.linear], axis=0) > 0.0
         self.node_bytes = 400.0 + m + 24.0 * (len(X) + sum(self.rows.shape))
         self.best, self.signs = np.inf, np.ones(m)
         self.open_nodes: list[Node] = []
@@ -74,6 +88,10 @@ class Tree:
         self.n_nodes, self.n_cuts = 0, 0
         self.history: list[tuple[float, float, float]] = []
         self.callback: Callable[[Bracket, int, int], bool | None] | None = None
+
+    def closest(self, scores: Array) -> Array | None:
+        """Return the signs of scores, or the best ones that satisfy linear constraints; None if none are found."""
+        return np.where(scores >= 0.0, 1.0, -1.0) if self.feasible is None else self.feasible(scores)
 
     @property
     def lower(self) -> float:
@@ -106,7 +124,7 @@ class Tree:
         root[self.anchor] = 1
         max_nodes = max(1000.0, 0.5 * available_memory() / self.node_bytes)
         if self.n_nodes == 0:
-            self.try_labels(self.signs)
+            self.improve(np.zeros(len(self.rows)))
             self.open_node(root, None, np.inf)
             self.root_bound = self.lower
         while True:
@@ -123,8 +141,8 @@ class Tree:
             alignment = self.rows @ (U @ (U.T @ (node.signs @ self.rows)))  # r'Va
             q = np.sum((self.rows @ U) ** 2, axis=1)
             q_fixed = max(float(node.signs @ alignment), 0.0)
-            score = np.ones(len(q))
-            for sign in (1.0, -1.0):
+            score = np.ones(len(q)) if q_fixed > 0.0 else q  # the fixed row may be that of no points
+            for sign in (1.0, -1.0) if q_fixed > 0.0 else ():
                 score *= np.sqrt(q) + q_fixed**0.5 - np.sqrt(np.maximum(q + q_fixed + 2.0 * sign * alignment, 0.0))
             chunklet = np.argmax(np.where((node.signs == 0) & self.matters, score, -np.inf))
             for sign in (1, -1):
@@ -134,13 +152,16 @@ class Tree:
 
     def open_node(self, signs: Signs, parent: Node | None, cutoff: float) -> None:
         """Solve a node from its parent's solution, round it, and open the node if its bound is below the cutoff."""
+        if self.feasible is not None and self.feasible.linear.are_contradicted(signs.astype(np.float64)):
+            self.closed.append(Proof(signs=signs.astype(np.float64)))
+            return
         solution = self.solve(signs, None if parent is None else parent.solution, cutoff)
         self.n_nodes += 1
         is_leaf = bool(signs[self.matters].all())
         if is_leaf:
             self.try_labels(np.where(signs == 0, 1.0, signs))
         U = dense(solution.G)  # type: ignore[arg-type]
-        self.improve(np.where(self.rows @ (U @ (U.T @ (signs @ self.rows))) >= 0.0, 1.0, -1.0))
+        self.improve(self.rows @ (U @ (U.T @ (signs @ self.rows))))
         lower, proof = (0.0, None) if parent is None else (parent.lower, parent.proof)
         proofs = solution.certificate.proofs  # none for a trivial bound
         if solution.lower > lower and proofs:
@@ -152,7 +173,9 @@ class Tree:
             heapq.heappush(self.open_nodes, Node(lower, self.n_nodes, signs, solution, proof))
 
     def try_labels(self, y: Array) -> None:
-        """Make labels of the chunklets the incumbent if their objective is smaller."""
+        """Make labels of the chunklets the incumbent if they satisfy the constraints and their objective is smaller."""
+        if self.feasible is not None and self.feasible.linear.violated(y, 1.0):
+            return
         objective = self.evaluate(self.labels(y))[0]
         if objective < self.best:
             self.best, self.signs = objective, y
@@ -188,16 +211,20 @@ class Tree:
         value, v = or_zero_direction(certified_labels_value(self.points, oriented, v, self.nu, self.weights), v)
         return value, v * (oriented[0] * labels[0])
 
-    def improve(self, y: Array) -> float:
-        """Alternate between labels and their best direction, try the labels, and return the incumbent's objective."""
+    def improve(self, scores: Array) -> float:
+        """Alternate from scores between labels and their best direction, and return the incumbent's objective."""
+        y = self.closest(scores)
+        if y is None:
+            return self.best
         for _ in range(20):
             labels = self.labels(y)
             mean = float(self.points.mean_of(labels))
             v = best_direction(self.points, labels - mean, self.weights)
             v = v if self.nu == 1.0 else np.append(v, (1.0 - self.nu) * mean)
-            last, y = y, np.where(self.rows @ v >= 0.0, 1.0, -1.0)
-            if np.array_equal(y, last):
+            last, found = y, self.closest(self.rows @ v)
+            if found is None or np.array_equal(found, last):
                 break
+            y = found
         self.try_labels(y)
         return self.best
 

@@ -1,0 +1,202 @@
+"""Linear constraints on labels: inequalities A y <= b and equations E y = f on y in {-1, 1}^n.
+
+A row may be in any unit: it is scaled by a power of two, so that its largest coefficient is between 1 and 2.  Labels
+satisfy it if they do up to the rounding of its sum, which is 0 for short binary fractions such as whole numbers.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.points.checks import Array
+
+Indices = npt.NDArray[np.intp]
+Sparse = Any  # scipy.sparse.csr_array
+UNIT_ROUNDOFF = 2.0**-53
+EXACT_UNIT, EXACT_SUM = 2.0**-20, 2.0**32  # sums of multiples of the one below the other have no rounding errors
+
+
+class LinearRows(NamedTuple):
+    """Sums of labels with coefficients, and their right sides; of inequalities <= or of equations."""
+
+    coefficients: Sparse  # (k, n)
+    right: Array  # (k,)
+    slack: Array  # (k,), bounds on the rounding errors of the sums less the right sides, for any labels; often 0
+    names: tuple[str, ...]  # (k,), what the user calls each row
+
+    def select(self, kept: Any) -> "LinearRows":
+        """Return some of the rows."""
+        kept = np.arange(len(self.right))[kept]
+        names = tuple(self.names[k] for k in kept)
+        return LinearRows(self.coefficients[kept], self.right[kept], self.slack[kept], names)
+
+    def on_signs(self, membership: Indices, sign: Array, anchor: int, m: int) -> "LinearRows":
+        """Return the rows on the signs z of m chunklets with z_anchor = 1, where y_i = sign_i z_g."""
+        n, others = len(membership), membership != anchor
+        S = scipy.sparse.csr_array((sign[others], (np.flatnonzero(others), membership[others])), shape=(n, m))
+        sums = scipy.sparse.csr_array(self.coefficients @ S)
+        sums.eliminate_zeros()
+        sums.sort_indices()
+        return self._replace(coefficients=sums, right=self.right - self.coefficients @ np.where(others, 0.0, sign))
+
+
+class LinearConstraints(NamedTuple):
+    """Inequalities and equations on the labels of n points, or on the signs of m chunklets."""
+
+    at_most: LinearRows
+    equal: LinearRows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all rows, each once."""
+        return tuple(dict.fromkeys((*self.at_most.names, *self.equal.names)))
+
+    def violated(self, y: Array, slacks: float = 2.0) -> list[str]:
+        """Return the names of the rows that labels violate by more than so many times their rounding."""
+        over = self.at_most.coefficients @ y - self.at_most.right > slacks * self.at_most.slack
+        apart = np.abs(self.equal.coefficients @ y - self.equal.right) > slacks * self.equal.slack
+        found = [*np.array(self.at_most.names, dtype=object)[over], *np.array(self.equal.names, dtype=object)[apart]]
+        return list(dict.fromkeys(found))
+
+    def are_contradicted(self, signs: Array) -> bool:
+        """Whether no labels satisfy the rows that have these signs, in {-1, 0, 1}, where they are not 0."""
+        free = np.where(signs == 0.0, 1.0, 0.0)
+        (over, apart) = (rows.coefficients @ signs - rows.right for rows in self)
+        (room, play) = (abs(rows.coefficients) @ free + 8.0 * rows.slack for rows in self)
+        return bool(np.any(over > room) or np.any(np.abs(apart) > play))
+
+    def without(self, name: str) -> "LinearConstraints":
+        """Return the rows of other names."""
+        return LinearConstraints(*(rows.select([other != name for other in rows.names]) for rows in self))
+
+    def on_signs(self, membership: Indices, sign: Array, anchor: int, m: int) -> "LinearConstraints":
+        """Return the rows on the signs of chunklets, see `LinearRows`."""
+        return LinearConstraints(*(rows.on_signs(membership, sign, anchor, m) for rows in self))
+
+
+def linear_rows(A: Any, b: Any, names: Sequence[str]) -> LinearRows:
+    """Return rows scaled by powers of two, without zeros."""
+    coefficients, right = scipy.sparse.csr_array(A, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    coefficients.sum_duplicates()
+    coefficients.eliminate_zeros()
+    coefficients.sort_indices()
+    largest = abs(coefficients).max(axis=1).toarray().ravel() if len(right) else right
+    scale = 2.0 ** -np.floor(np.log2(np.where(largest > 0.0, largest, 1.0)))
+    coefficients, right = scipy.sparse.csr_array(scipy.sparse.diags_array(scale) @ coefficients), right * scale
+    # Sums of multiples of one unit are exact as long as they are not too large.
+    size, lengths = np.asarray(abs(coefficients).sum(axis=1)).ravel() + np.abs(right), np.diff(coefficients.indptr)
+    inexact = coefficients.copy()
+    inexact.data = np.abs(coefficients.data - np.round(coefficients.data / EXACT_UNIT) * EXACT_UNIT)
+    remainders = np.asarray(inexact.sum(axis=1)).ravel() + np.abs(right - np.round(right / EXACT_UNIT) * EXACT_UNIT)
+    slack = np.where((remainders == 0.0) & (size < EXACT_SUM), 0.0, 4.0 * (lengths + 8) * UNIT_ROUNDOFF * size)
+    return LinearRows(coefficients, right, slack, tuple(names))
+
+
+def join_linear(parts: Iterable[LinearRows], n: int) -> LinearRows:
+    """Return the rows of all parts, on n points."""
+    nothing = linear_rows(scipy.sparse.csr_array((0, n)), np.zeros(0), ())
+    coefficients, rights, slacks, names = zip(nothing, *parts, strict=True)
+    together = scipy.sparse.csr_array(scipy.sparse.vstack(coefficients))
+    return LinearRows(together, np.concatenate(rights), np.concatenate(slacks), tuple(chain.from_iterable(names)))
+
+
+def read_linear(given: Any, name: str) -> tuple[Sparse, Array]:
+    """Return coefficients, (k, n), and right sides, (k,), of rows given as a pair; one row may be a vector."""
+    try:
+        matrix, right = given
+    except (TypeError, ValueError):
+        raise DataError(f"{name} is not a pair. Pass (A, b) with A of shape (k, n) and b of shape (k,).") from None
+    try:
+        if not scipy.sparse.issparse(matrix):
+            matrix = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
+        A = scipy.sparse.csr_array(matrix, dtype=np.float64)
+        b = np.atleast_1d(np.asarray(right, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise DataError(f"{name} does not contain numbers. Pass (A, b) with A of shape (k, n).") from None
+    if A.ndim != 2 or b.shape != (A.shape[0],):
+        raise DataError(f"{name} has {A.shape[0]} rows and right sides of shape {b.shape}. Pass one number per row.")
+    wrong = np.flatnonzero(~np.isfinite(np.asarray(A.sum(axis=1)).ravel() + b))
+    if len(wrong) or not np.all(np.isfinite(A.data)):
+        raise DataError(f"{name} contains NaN or infinity in row {wrong[0] if len(wrong) else 0}. Remove the row.")
+    if max(np.abs(A.data).max(initial=0.0), np.abs(b).max(initial=0.0)) > 1e100:
+        raise DataError(f"{name} contains numbers above 1e100. Rescale its rows.")
+    return A, b
+
+
+def read_index_lists(given: Any, name: str, least: int) -> tuple[Indices, ...]:
+    """Return lists of points, each of at least so many different ones."""
+    made = []
+    try:
+        lists = list(given)
+    except TypeError:
+        raise DataError(f"{name} is not a list of lists of points. Pass for example {name}=[[0, 1, 2]].") from None
+    for k, one in enumerate(lists):
+        points = np.asarray(one)
+        if points.ndim != 1 or (points.size and not np.issubdtype(points.dtype, np.integer)):
+            raise DataError(f"{name}[{k}] is not a list of integers. Number the points from 0.")
+        if len(points) < least:
+            count = "no point" if not len(points) else "one point"
+            raise DataError(f"{name}[{k}] has {count}. Pass at least {('one', 'two')[least - 1]}.")
+        values, counts = np.unique(points, return_counts=True)
+        if np.any(counts > 1):
+            raise DataError(f"{name}[{k}] contains point {values[counts > 1][0]} twice. Name each point once.")
+        made.append(points.astype(np.intp))
+    return tuple(made)
+
+
+def read_sizes(sizes: Any) -> tuple[int, int]:
+    """Return the least and the largest number of positive points."""
+    try:
+        low, high = sizes
+        found = int(low), int(high)
+        is_whole = found == (low, high)
+    except (TypeError, ValueError, OverflowError):
+        is_whole = False
+    if not is_whole:
+        raise DataError(f"sizes is {sizes!r}. Pass (low, high), whole numbers of points with the label +1.")
+    if not 0 <= found[0] <= found[1]:
+        raise DataError(f"sizes is {sizes!r}. Pass (low, high) with 0 <= low <= high.")
+    return found
+
+
+def require_points(lists: Sequence[Indices], n: int, name: str) -> None:
+    """Raise DataError if a list names a point that does not exist."""
+    for k, points in enumerate(lists):
+        outside = points[(points < 0) | (points >= n)]
+        if len(outside):
+            raise DataError(f"{name}[{k}] contains point {outside[0]}. The {n} points are numbered from 0 to {n - 1}.")
+
+
+def bag_rows(bags: Sequence[Indices], n: int) -> LinearRows:
+    """Return rows by which each bag has a point with the label +1: -sum y_i <= size - 2."""
+    sizes = np.array([len(bag) for bag in bags], dtype=np.intp)
+    places = (np.repeat(np.arange(len(bags)), sizes), np.concatenate(bags))
+    A = scipy.sparse.csr_array((-np.ones(len(places[0])), places), shape=(len(bags), n))
+    return linear_rows(A, sizes - 2.0, [f"bags[{k}]" for k in range(len(bags))])
+
+
+def order_rows(chains: Sequence[Indices], n: int) -> LinearRows:
+    """Return rows by which labels may only rise along each chain: y_i - y_j <= 0 for neighbours i, j."""
+    before, after = (np.concatenate([path[part] for path in chains]) for part in (slice(-1), slice(1, None)))
+    k = np.arange(len(before))
+    entries = np.concatenate([np.ones(len(k)), -np.ones(len(k))])
+    A = scipy.sparse.csr_array((entries, (np.tile(k, 2), np.concatenate([before, after]))), shape=(len(k), n))
+    names = [f"order[{i}]" for i, path in enumerate(chains) for _ in path[1:]]
+    return linear_rows(A, np.zeros(len(k)), names)
+
+
+def size_rows(low: int, high: int, n: int) -> tuple[list[LinearRows], list[LinearRows]]:
+    """Return inequalities, or one equation, on the number of points with the label +1."""
+    if low > n:
+        raise DataError(f"sizes asks for {low} of {n} points. Pass (low, high) with low <= {n}.")
+    ones = np.ones((1, n))
+    if low == high:
+        return [], [linear_rows(ones, [2.0 * low - n], ["sizes"])]
+    upper = [linear_rows(ones, [2.0 * high - n], ["sizes"])] if high < n else []
+    lower = [linear_rows(-ones, [n - 2.0 * low], ["sizes"])] if low > 0 else []
+    return [*upper, *lower], []

@@ -377,7 +377,7 @@ def sample_points(
         rows = np.sort(rng.choice(rows, max_rows, replace=False))
     if len(rows) < n:
         table = table_rows(table, rows)
-    data = as_data(np.asarray(table_array(table) if hasattr(table, "toarray") else table), warn=False)
+    data = as_data(table_array(table) if hasattr(table, "toarray") else table, warn=False)
     every = None if weights is None or weights.normalized is None else weights.of_all()
     chunklets = chunklets_of(constraints, n).subset(np.isin(np.arange(n), rows))
     return array_table(data, renormalize_weights(every, rows), chunklets)

@@ -7,6 +7,7 @@ import pytest
 from forms import OnlySlices, as_map
 
 import diffrac_cvx as dc
+from diffrac_cvx.comparison import structure
 from diffrac_cvx.points import sliced
 from diffrac_cvx.points.checks import as_table
 from diffrac_cvx.points.reading import as_rows, many_rows, table_rows, table_times
@@ -114,6 +115,15 @@ def test_weights_constraints_and_searches_read_blocks_into_an_array(make):
     assert dc.check_certificate(table, best).lower == best.lower
     assert dc.DiffracClustering(n_clusters=3, random_state=0).fit(table).labels_.shape == (N,)
     assert_read_by_blocks(table)
+
+
+@every_form
+@pytest.mark.parametrize("most", [400, 10**6], ids=["a sample", "all rows"])
+def test_the_structure_test_takes_the_rows_of_the_array(monkeypatch, make, most):
+    monkeypatch.setattr(structure, "MAX_ENTRIES", most * D)
+    monkeypatch.setattr(structure, "MAX_ROWS", 10**6)
+    found, expected = (structure.sample_points(table, None, None, np.random.default_rng(0)) for table in (make(X), X))
+    np.testing.assert_array_equal(found.array(), expected.array())
 
 
 @every_form

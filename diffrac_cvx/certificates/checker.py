@@ -118,6 +118,11 @@ def proved_bounds(X: Any, given: Certificate) -> tuple[float, float]:
             raise DataError(f"its numbers leave the range of double precision ({error})") from error
 
 
+def never(n: int, d: int) -> bool:  # noqa: ARG001
+    """Return that a table is read into memory, however many rows it has."""
+    return False
+
+
 class Statement:
     """The problem of a certificate, posed from the table."""
 
@@ -129,7 +134,11 @@ class Statement:
             self.chunklets = Chunklets(given.membership.astype(np.intp), given.sign, -1)
         constraints = None if given.membership is None else self.chunklets
         # The form of the table with which the searches state their bounds.
-        are_many = many_rows if any(proof.G is not None for proof in given.proofs) else None
+        are_many = None
+        if any(proof.G is not None for proof in given.proofs):
+            are_many = many_rows
+        elif any(proof.signs is not None or proof.diagonal is not None for proof in given.proofs):
+            are_many = never
         by_columns = given.penalty.has_l1 and given.relaxation == "directions"
         self.sample = read_points(X, weights, constraints=constraints, are_many=are_many, by_columns=by_columns)
         self.weights = np.ones(len(self.sample.X_all)) if weights is None else weights.of_all()
@@ -182,9 +191,9 @@ class Statement:
         problem = self.problem if proof.signs is None else self.pose(self.merged(proof.signs))
         if given.relaxation == "normalized":
             return prove_normalized(problem, to_problem(proof, problem))
-        in_memory = proof.G is None and problem.X.is_streamed  # the rows may have been read into memory by the solver
-        lower = -np.inf if in_memory and proof.free is not None else bound_of(proof, problem)
-        if lower == -np.inf and in_memory:
+        was_read = proof.G is None and problem.X.is_streamed  # the rows may have been read into memory by the solver
+        lower = -np.inf if was_read and proof.free is not None else bound_of(proof, problem)
+        if lower == -np.inf and was_read:
             lower = bound_of(proof, self.pose(self.sample.X.in_columns()))
         return lower
 

@@ -25,7 +25,7 @@ from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import inverse_or_one
-from diffrac_cvx.points.reading import many_rows, table_array
+from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
@@ -212,9 +212,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array, data frame or sparse matrix
-            At least as many points as clusters.  For two clusters a sparse matrix and a memory map with many rows are
-            streamed; for more they are converted to one array, which has to fit in memory.
+        X : (n, d) array, data frame, sparse matrix, memory map, dask array or table that only slices
+            At least as many points as clusters.  For two clusters a sparse matrix is streamed, and so are the last
+            three with many rows; for more they are converted to one array, which has to fit in memory.
         y : ignored
         sample_weight : (n,) array, optional
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
@@ -263,7 +263,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if self.prove and K != 2:
             raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
         weights = as_weights(sample_weight, n, min_positive=max(K, 2))
-        streamed = hasattr(table, "toarray") or (isinstance(table, np.memmap) and many_rows(*table.shape))
+        streamed = hasattr(table, "toarray") or (is_out_of_core(table) and many_rows(*table.shape))
         plain = K == 2 and weights is None and not chunklets.max_size and self.solver in ("low_rank", "fista")
         given = table if plain and streamed else table_array(table)
         problem: dict[str, Any] = {

@@ -32,7 +32,7 @@ from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import many_rows, read_points, table_times
+from diffrac_cvx.points.reading import is_out_of_core, many_rows, read_points, table_times
 from diffrac_cvx.points.table import Table, centered_table
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
@@ -76,8 +76,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
-        """Return checked data as they are: an array, a memory map or a sparse matrix."""
-        if not isinstance(X, np.memmap):
+        """Return checked data as they are: an array, a sparse matrix, or a table that is read where it lies."""
+        if not is_out_of_core(X):
             return validate_data(self, X, reset=reset, **VALIDATION_OPTIONS, **options)
         _check_n_features(self, X, reset=reset)
         if reset:
@@ -94,11 +94,11 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ) -> ScaledTable:
         """Return the points of positive weight, checked, centred and, if ``standardize``, scaled to unit variance.
 
-        Memory maps and sparse matrices are streamed.
+        Sparse matrices and tables out of core are streamed.
         """
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
-        options: dict[str, Any] = {"are_many": lambda _n, _d: isinstance(X, np.memmap), "by_columns": by_columns}
+        options: dict[str, Any] = {"are_many": lambda _n, _d: is_out_of_core(X), "by_columns": by_columns}
         points = read_points(X, weights, constraints=constraints, **options).X
         hidden, mean = is_rounding_noise(points), points.means
         warn_constant(~points.used_columns() | hidden, warn, getattr(self, "feature_names_in_", None))

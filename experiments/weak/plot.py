@@ -1,6 +1,7 @@
 """Draw F1 of the optimum over that of other methods for bags, and the lower bounds relative to the optimum."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,14 +14,15 @@ OTHERS = {FEW: (SECONDARY, "^"), MANY: (ACCENT, "o"), PROGRAM: (GREEN, "s")}
 BOUNDS = {  # column, colour, marker
     "quadratic program": ("lower of program", GREEN, "s"),
     "relaxation without cuts": ("lower of root", SECONDARY, "^"),
-    "with cuts": ("lower", ACCENT, "o"),
+    "relaxation with cuts (optimal_labels)": ("lower", ACCENT, "o"),
 }
+BELOW: dict[str, Any] = {"frameon": False, "loc": "upper center", "bbox_to_anchor": (0.5, -0.17)}  # legends
 SPREAD = 0.18  # of the marks of one kind
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw both panels."""
-    with panels(stem, 1, 2, 3.0) as (_, axes):
+    with panels(stem, 1, 2, 3.5) as (_, axes):
         draw_scores(axes[0], table[table["kind"] == "bags"])
         draw_bounds(axes[1], table)
 
@@ -38,8 +40,8 @@ def draw_scores(axes: Axes, bags: pd.DataFrame) -> None:
     axes.set(
         xlabel="F1 of the other method", ylabel=f"F1 of the optimum (mean {bags[f'right by {OPTIMUM}'].mean():.2f})"
     )
-    axes.set_title("(a) bags; below the line, the other method is better")
-    axes.legend(frameon=False, loc="lower right", fontsize=6.5)
+    axes.set_title("(a) bags; below the line, the other is better")
+    axes.legend(**BELOW)
 
 
 def draw_bounds(axes: Axes, table: pd.DataFrame) -> None:
@@ -53,6 +55,6 @@ def draw_bounds(axes: Axes, table: pd.DataFrame) -> None:
                 label=name if place == 0 else None,
             )  # fmt: skip
     axes.set_xticks(range(len(KINDS)), list(KINDS))
-    axes.set(ylabel="lower bound / objective of the labels found", ylim=(0.0, 1.04))
+    axes.set(ylabel="lower bound / objective found", ylim=(0.0, 1.04))
     axes.set_title("(b) lower bounds; 1: the labels are proved optimal")
-    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=3, fontsize=6.5, columnspacing=1.0)
+    axes.legend(**BELOW)

@@ -140,12 +140,12 @@ checked[5] = y[5]
 more = dc.Constraints(
     bags=few[positive[:20]],  # at least one eight in each
     labels=checked,  # NaN where unknown
-    must_link=[(16, 17)],
+    must_link=[(17, 18)],
     sizes=(10, 20),  # least and largest number of eights
 )
 again = dc.optimal_labels(part, nu=0.0, ridge=RIDGE, constraints=more)
 print(again)
-print(f"{np.sum(again.labels > 0)} eights; rows 16 and 17: {again.labels[16:18]}")
+print(f"{np.sum(again.labels > 0)} eights; rows 17 and 18: {again.labels[17:19]}")
 
 # %%
 # Constraints that contradict each other are an error, which names as few of them as possible:

@@ -350,6 +350,14 @@ class CutRelaxation:
             scores *= np.where(scores[self.problem.anchor] >= 0.0, 1.0, -1.0)
         return list(scores.T)
 
+    def start(self) -> None:
+        """Solve the relaxation nearly, with linear constraints and floors and without other inequalities."""
+        self.minimize(8 * STEPS, Memory())
+        is_plain = self.problem.linear is None and self.floors is None
+        for _ in range(0 if is_plain else MAX_UPDATES):
+            self.update_multipliers()
+            self.minimize(STEPS, Memory())
+
     def solve(
         self, cutoff: Callable[[], float], improve: Callable[[Array], float], report: Callable[[], Status | None]
     ) -> Status | None:
@@ -365,11 +373,7 @@ class CutRelaxation:
         # With an l1 term C converges more slowly than the other multipliers: longer rounds, and no stiffer ones.
         slow = 2 if len(self.U) else 1
         if not self.n_rounds:
-            self.minimize(8 * STEPS, Memory())
-            is_plain = self.problem.linear is None and self.floors is None
-            for _ in range(0 if is_plain else MAX_UPDATES):
-                self.update_multipliers()
-                self.minimize(STEPS, Memory())
+            self.start()
         while True:
             # 1. Bound, and labels by rounding.
             if is_late(6.0 * m**3):  # branch and bound may use the time that is left

@@ -248,7 +248,7 @@ class Statement:
         if C is not None and np.any(np.abs(C) > problem.box):
             raise DataError("C exceeds c_j c_k")
         n_rows = (0, 0) if problem.linear is None else tuple(len(rows.right) for rows in problem.linear)
-        if proof.products is not None and not (n_rows[0] and np.all(proof.products.rows < n_rows[0])):
+        if proof.products is not None and (problem.linear is None or np.any(proof.products.rows >= n_rows[0])):
             raise DataError(f"its products have an inequality that is not one of {n_rows[0]}")
         if proof.equal is not None and len(proof.equal) != n_rows[1]:
             raise DataError(f"equal has {len(proof.equal)} rows for {n_rows[1]} equations")

@@ -401,8 +401,8 @@ class CutRelaxation:
             status = report()
             if self.lower >= cutoff():
                 return Status.OPTIMAL
-            excess = max(best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2)), 0.0)  # of Y over the labels
-            gaps.append(best - self.lower + excess)
+            excess = best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2))  # of Y over the labels
+            gaps.append(best - self.lower + abs(excess))
             # Also if nothing was proved, so that both are infinite.
             stalled = len(gaps) > STALLED_ROUNDS and not gaps[-1] < STALLED_GAP * gaps[-1 - STALLED_ROUNDS]
             if status is not None or stalled:
@@ -410,7 +410,7 @@ class CutRelaxation:
             # 2. New directions, in which the dual is violated.
             if gaps[-1] > self.settled_gap * gaps[0]:
                 self.turn(vectors)
-            elif best - computed > 2.0 * excess:
+            elif best - computed > 2.0 * max(excess, 0.0):
                 self.widen(vectors)
             # 3. Violated inequalities.
             self.n_rounds += 1

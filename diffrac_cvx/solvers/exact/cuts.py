@@ -287,26 +287,35 @@ class CutRelaxation:
         lift = self.least_lift(S, values, vectors)
         computed = 1.0 - float(np.sum(mu)) - total - float(np.sum(lift))
         if computed > self.lower:
-            parts = [each._replace(multipliers=each.multipliers / m) for each in self.parts]
-            parts = [each.subset(each.multipliers > 0.0) for each in parts]
-            cliques = [each.rows() for each in parts if isinstance(each, Cliques)]
-            active = join_rows(*cliques) if cliques else None
-            products = parts[-1] if isinstance(parts[-1], Products) else None
-            sets = parts[-1] if isinstance(parts[-1], Sets) else None
-            floors = None if self.floors is None else np.triu(self.floors, 1) / m
-            equal = None if products is None else 0.5 * WEIGHT_EQUAL * self.E.T / self.norms_E[:, None]
-            C, columns = None, self.problem.columns
-            if self.problem.c.any():  # in the user's units, with zeros for excluded columns
-                C = np.zeros((len(columns), len(columns)))
-                C[np.ix_(columns, columns)] = self.C / np.outer(self.problem.scale, self.problem.scale)
-                C = np.clip(C, -self.problem.box, self.problem.box)
+            dual = self.dual_at(mu + lift)
             for rounding in (1e-14, 1e-12, 1e-10):
-                dual = LabelDual(mu + lift + rounding, active, C, products, equal, sets, floors)
-                proved = self.problem.lower_bound(dual)
+                tried = dual._replace(mu=dual.mu + rounding)
+                proved = self.problem.lower_bound(tried)
                 if proved > self.lower:
-                    self.lower, self.dual = proved, dual
+                    self.lower, self.dual = proved, tried
                     break
         return computed, vectors
+
+    def dual_at(self, mu: Array) -> LabelDual:
+        """Return mu with the other multipliers, on the scale of the objective and in the user's units."""
+        m, columns, C = len(self.F), self.problem.columns, None
+        parts = [each._replace(multipliers=each.multipliers / m) for each in self.parts]
+        parts = [each.subset(each.multipliers > 0.0) for each in parts]
+        cliques = [each.rows() for each in parts if isinstance(each, Cliques)]
+        if self.problem.c.any():  # with zeros for excluded columns
+            C = np.zeros((len(columns), len(columns)))
+            C[np.ix_(columns, columns)] = self.C / np.outer(self.problem.scale, self.problem.scale)
+            C = np.clip(C, -self.problem.box, self.problem.box)
+        last, is_linear = parts[-1], self.problem.linear is not None
+        return LabelDual(
+            mu,
+            rows=join_rows(*cliques) if cliques else None,
+            C=C,
+            products=last if isinstance(last, Products) else None,
+            equal=0.5 * WEIGHT_EQUAL * self.E.T / self.norms_E[:, None] if is_linear else None,
+            sets=last if isinstance(last, Sets) else None,
+            floors=None if self.floors is None else np.triu(self.floors, 1) / m,
+        )
 
     def least_lift(self, S: Array, values: Array, vectors: Array) -> Array:
         """Return what makes S positive semidefinite, added to its diagonal, from its least eigenvalues and vectors.

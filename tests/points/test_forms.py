@@ -135,7 +135,7 @@ def numbers(answer):
         answer = dc.solve(answer, "CLARABEL")
     if isinstance(answer, dc.Result):
         return [answer.lower, answer.upper, answer.F, *([] if answer.G is None else [answer.V])]
-    if isinstance(answer, dc.OptimalLabels):
+    if isinstance(answer, dc.OptimalLabels | dc.OptimalPartition):
         return [answer.labels, *answer.bracket]
     if isinstance(answer, dc.Certificate):
         return [*answer.bracket]

@@ -27,9 +27,11 @@ from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_pen
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.rounding.local_search import Partition, descend, simplex_corners, usual_partitions
 from diffrac_cvx.rounding.many_clusters import ClusterIndices, renumber
-from diffrac_cvx.solvers.exact.cuts import MIN_VIOLATION, NEW_CUTS, CutRelaxation
+from diffrac_cvx.solvers.exact.cuts import MIN_VIOLATION, NEW_CUTS, STEPS, CutRelaxation
 from diffrac_cvx.solvers.exact.portfolio import CUT_BYTES, optimal_labels
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Memory
 
+FLOOR_ROUNDS, FLOOR_GAIN = 20, 1e-5  # of the bound with floors alone, and its gain in a round below which it ends
 SETTLED_GAP = 0.1  # part of the first gap from which on F is turned no more
 MAX_SET = 5  # points of the set of an inequality with a center
 FEW_NEW, SMALL_VIOLATION = (
@@ -232,9 +234,15 @@ def bound_with_floors(points: Table, n_clusters: int, nu: float, penalty: PairPe
     problem = LabelProblem(points.array(), nu, *given, n_clusters=n_clusters)
     if problem.least == 0.0 or not problem.B.any():
         return 0.0
-    search = PartitionCuts(problem)
+    search, lower = PartitionCuts(problem), -np.inf
     search.start()
-    search.certify()
+    for _ in range(FLOOR_ROUNDS):
+        search.certify()
+        if search.lower <= lower + FLOOR_GAIN:
+            break
+        lower = search.lower
+        search.minimize(STEPS, Memory())
+        search.update_multipliers()
     return max(search.lower, 0.0)
 
 

@@ -164,12 +164,12 @@ class Statement:
             return -1.0 if has_columns else max(-((1.0 - given.nu) ** 0.5) * (1.0 + 2.0**-50), -1.0)
         if given.relaxation == "classes" and given.n_clusters is not None:
             return class_bound(0.0, given.nu, given.n_clusters)
-        return given.nu if given.relaxation != "imbalance" and not has_columns else 0.0
+        return given.nu if given.alpha is None and not has_columns else 0.0
 
     def lower_bound(self, proof: Proof) -> float:
         """Return the lower bound that one proof states."""
         given = self.given
-        if proof.diagonal is not None and proof.weight is not None:
+        if proof.diagonal is not None and proof.weight is not None and given.relaxation != "labels_at_alpha":
             return self.bound_in_label_space(proof.diagonal, proof.weight)
         if proof.diagonal is not None:
             return self.bound_on_labels(proof)
@@ -210,8 +210,8 @@ class Statement:
             raise DataError("the linear constraints do not exclude the labels of a branch without multipliers")
         return np.inf
 
-    def label_problem(self) -> LabelProblem:
-        """Return the problem of labels of the certificate."""
+    def label_problem(self, nu: float | None = None) -> LabelProblem:
+        """Return the problem of labels of the certificate, or that with another nu."""
         given, penalty = self.given, self.pair_penalty
         columns = np.ones(given.shape[1], dtype=bool)
         columns[[] if given.excluded is None else given.excluded] = False
@@ -219,14 +219,19 @@ class Statement:
         if given.labeled > int(members[0].max()):
             raise DataError("labeled is not a chunklet")
         table, weights, linear = raw_table(self.table), self.weights, (given.linear, given.labeled)
-        return LabelProblem(table, given.nu, penalty.a, penalty.c, weights, *members, columns, *linear)
+        nu = given.nu if nu is None else nu
+        return LabelProblem(table, nu, penalty.a, penalty.c, weights, *members, columns, *linear)
 
     def bound_on_labels(self, proof: Proof) -> float:
         """Return the bound on Eq. (9) of mu, rows of inequalities, and C."""
         given, penalty = self.given, self.pair_penalty
-        if given.relaxation != "labels" or not penalty.is_l1 or proof.signs is not None:
+        at_alpha = given.relaxation == "labels_at_alpha"
+        if not (at_alpha or given.relaxation == "labels") or not penalty.is_l1 or proof.signs is not None:
             raise DataError("rows of inequalities prove bounds on labels, without groups and signs of columns, alone")
-        problem = self.label_problem()
+        nu = given.nu if not at_alpha else 1.0 - (proof.weight or 0.0)
+        if not np.isfinite(nu):
+            raise DataError("the multiplier of the imbalance is not finite")
+        problem = self.label_problem(nu)
         if proof.diagonal is None or len(proof.diagonal) != len(problem.w):
             raise DataError(f"its diagonal does not fit {len(problem.w)} chunklets")
         C = symmetric_matrix(proof, given.shape[1])
@@ -237,7 +242,8 @@ class Statement:
             raise DataError(f"its products have an inequality that is not one of {n_rows[0]}")
         if proof.equal is not None and len(proof.equal) != n_rows[1]:
             raise DataError(f"equal has {len(proof.equal)} rows for {n_rows[1]} equations")
-        return problem.lower_bound(LabelDual(proof.diagonal, proof.rows, C, proof.products, proof.equal))
+        lower = problem.lower_bound(LabelDual(proof.diagonal, proof.rows, C, proof.products, proof.equal))
+        return lower if given.alpha is None else at_imbalance(lower, nu, given.alpha)
 
     def merged(self, signs: Array) -> Table:
         """Return the points with the chunklets of a branch as one."""
@@ -307,6 +313,11 @@ class Statement:
             return correlation_value(H, F)
         value = label_value(H, F, given.nu)
         return value if K is None else class_value(value, given.nu, K)
+
+
+def at_imbalance(lower: float, nu: float, alpha: float) -> float:
+    """Return a lower bound on labels of imbalance alpha, without its penalty, from one with the weight nu of it."""
+    return lower - nu * alpha - 2.0**-50 * (abs(lower) + abs(nu * alpha))
 
 
 def read_weights(weights: Array | None) -> PointWeights | None:

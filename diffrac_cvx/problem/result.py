@@ -31,7 +31,7 @@ class Status(Enum):
     INACCURATE = "inaccurate", "the solver stopped with a certified gap above the tolerance", "Try another solver"
     RELAXED = (
         "relaxed",
-        "the relaxation is solved, with a gap to the best labels that were found",
+        "the relaxation is solved, and its bounds on the best labels are above the tolerance apart",
         "Use products=True, triangles or optimal_labels to tighten them",
     )
     INVALID_BOUND = (

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.certificates.certificate import Certificate, Proof
-from diffrac_cvx.certificates.checker import entries_of, state
+from diffrac_cvx.certificates.checker import at_imbalance, entries_of, state
 from diffrac_cvx.certificates.labels import LabelDual, LabelProblem, Products, Rows, clique_rows, join_rows
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
 from diffrac_cvx.errors import ParameterError
@@ -204,12 +204,15 @@ class LabelConstraints:
             diagonal[others] += np.sum(A * (inequalities["minus"] - inequalities["plus"]), axis=0)
         return LabelDual(diagonal, rows, C, products, equal)
 
-    def prove(self, point: Point) -> tuple[float, tuple[Proof, ...]]:
+    def prove(self, point: Point, alpha: float | None) -> tuple[float, tuple[Proof, ...]]:
         """Return a lower bound on Eq. (9) at all labels that satisfy the constraints, with its proof.
 
+        With alpha it is that at labels of this imbalance, without the penalty of the imbalance.
         The least eigenvalue of the matrix that has to be positive semidefinite is subtracted from mu.
         """
-        problem, mu, C = self.problem(point.nu), point.mu, point.C
+        weight, mu, C = 1.0 - point.nu, point.mu, point.C
+        nu = point.nu if alpha is None else 1.0 - weight
+        problem = self.problem(nu)
         if mu is None:
             return 0.0, ()
         best = 0.0, tuple[Proof, ...]()
@@ -225,8 +228,9 @@ class LabelConstraints:
             for rounding in (1e-14, 1e-12, 1e-10, 1e-8):
                 lifted = dual._replace(mu=dual.mu + max(-least, 0.0) + rounding)
                 lower = problem.lower_bound(lifted)
+                lower = lower if alpha is None else at_imbalance(lower, nu, alpha)
                 if lower > best[0]:
-                    fields = {"products": lifted.products, "equal": lifted.equal, **entries_of(lifted.C)}
+                    fields = {"weight": None if alpha is None else weight, "products": lifted.products, "equal": lifted.equal, **entries_of(lifted.C)}
                     best = lower, (Proof(diagonal=lifted.mu, rows=lifted.rows, **fields),)
                 if lower > -np.inf:
                     break
@@ -248,7 +252,7 @@ class LabelConstraints:
                 found[z.tobytes()] = z
             for _ in range(MAX_STEPS if z is not None else 0):
                 following = self.signs(R @ (R.T @ z))
-                if following is None or np.array_equal(following, z):
+                if following is None or following.tobytes() in found:
                     break
                 z = following
                 found[z.tobytes()] = z
@@ -313,15 +317,14 @@ def under_constraints(relaxation: Relaxation, matrix: LabelMatrix, stated: Trian
     """Return a relaxation with the constraints of labels, and triangle inequalities, stated on its Y."""
     import cvxpy as cp
 
-    labels, base = matrix.constraints(), matrix.base or relaxation
-    nu = base.parameters["nu"]
+    labels, base, alpha = matrix.constraints(), matrix.base or relaxation, matrix.alpha
 
     def read() -> Solution:
         point = matrix.read()
-        lower, proofs = labels.prove(point)
-        rounded = labels.round_factor(point.F, point.nu)
+        lower, proofs = labels.prove(point, None if alpha is None else value_of(alpha))
+        rounded = labels.round_factor(point.F, point.nu) if alpha is None else []
         n_excluded = labels.points.n_excluded
-        if not rounded:  # an integer program that reached its limit
+        if not rounded:  # they would need a given imbalance, or an integer program reached its limit
             found = matrix.value_at(point.F, point.G)
             return Solution(found.F, max(found.value, lower), Bracket(lower, 1.0, n_excluded), found.G, proofs=proofs)
         best = rounded[0]
@@ -334,7 +337,10 @@ def under_constraints(relaxation: Relaxation, matrix: LabelMatrix, stated: Trian
 
     def pose() -> Certificate:
         points = replace(labels.points, chunklets=UNCONSTRAINED)
-        return state("labels", value_of(nu), labels.penalty, points, None, labels.constraints)
+        given = labels.penalty, points, None, labels.constraints
+        if alpha is not None:
+            return state("labels_at_alpha", 1.0, *given, alpha=value_of(alpha))
+        return state("labels", value_of(base.parameters["nu"]), *given)
 
     problem = cp.Problem(base.problem.objective, [*base.problem.constraints, *labels.state(matrix.Y, stated)])
     n_rows = sum(int(np.prod(constraint.shape)) for constraint in labels.stated.values())
@@ -359,7 +365,7 @@ def triangles(relaxation: Relaxation, *, max_rounds: int = 20) -> Relaxation:
     Parameters
     ----------
     relaxation : Relaxation
-        Relaxation from `penalized_nu` or `lifted`, with any constraints.
+        Relaxation from `penalized_nu`, `constrained_alpha` or `lifted`, with any constraints.
     max_rounds : int
         Largest number of times that violated inequalities are added; default 20.
 
@@ -380,7 +386,7 @@ def triangles(relaxation: Relaxation, *, max_rounds: int = 20) -> Relaxation:
     matrix = getattr(relaxation, "label_matrix", None)
     if matrix is None:
         name = getattr(relaxation, "name", type(relaxation).__name__)
-        raise ParameterError(f"{name} has no matrix of labels. Pass penalized_nu or lifted.")
+        raise ParameterError(f"{name} has no matrix of labels. Pass penalized_nu, constrained_alpha or lifted.")
     m = matrix.Y.shape[0]
     if 4 * m * (m - 1) * (m - 2) // 6 > MOST_TRIANGLES:
         return in_rounds(relaxation, matrix, NO_TRIANGLES, max_rounds)

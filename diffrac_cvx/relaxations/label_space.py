@@ -133,7 +133,9 @@ def penalized_nu(
     return under_constraints(found, matrix) if pairs is not constraints else found
 
 
-def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
+def constrained_alpha(
+    X: npt.ArrayLike, alpha: float, *, constraints: Constraints | None = None, products: bool = False
+) -> Relaxation:
     r"""Return the relaxation in the matrix of labels Y with the imbalance of the clusters fixed.
 
     .. math::
@@ -149,6 +151,12 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     alpha : float
         Imbalance (1'y/n)^2 of the clusters, in [0, 1].  Change it later with ``at(alpha=...)``.  At 0 the problem has
         no interior point, and `solve` restricts it to the complement of 1; at 1 the solution is Y = 11'.
+    constraints : Constraints, optional
+        Constraints of any kind, stated as in `penalized_nu`.  Then ``lower`` bounds the objective of all labels that
+        satisfy them and have this imbalance, ``value`` is the objective at the solver's point, which is feasible up to
+        the solver's tolerance, and ``upper`` is 1, which holds at any point.
+    products : bool
+        Whether products of linear inequalities with 1 + y_j and 1 - y_j are added; default False.
 
     Raises
     ------
@@ -159,13 +167,18 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     """
     import cvxpy as cp
 
-    points, alpha = centered_table(centered_data(X)), in_unit_interval(alpha, "alpha")
+    pairs = without_linear(constraints)
+    points, alpha = centered_table(centered_data(X), None, pairs), in_unit_interval(alpha, "alpha")
     n = len(points)
     size = label_size(n, "constrained_alpha")
     H = projection_of(points)
-    weight = parameter("alpha", alpha)
-    Y = cp.Variable((n, n), PSD=True, name="Y")
-    unit = cp.diag(Y) == 1
+    _, ones, sizes = H.sums
+    N, m, weight = len(sizes), n_rows_of_labels(constraints, H.points), parameter("alpha", alpha)
+    bordered = cp.Variable((m, m), PSD=True, name="Y")
+    Y = bordered if m == N else bordered[:N, :N]
+    unit = cp.diag(bordered) == 1
+    total = cp.sum(Y) if pairs is None else cp.sum(cp.multiply(np.outer(ones, ones), Y))
+    fixed = total / n**2 == weight
 
     def read() -> Solution:
         F = psd_factor(matrix_of(Y), rtol=1e-14)
@@ -176,9 +189,28 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
             return all_ones(H)
         return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEAR_BALANCE else None
 
+    def read_point() -> Point:
+        F, multiplier = unit_rows(psd_factor(matrix_of(bordered), rtol=1e-14)), fixed.dual_value
+        nu = 0.0 if multiplier is None or not np.isfinite(multiplier) else float(multiplier)
+        return Point(F, None, nu, diagonal_multiplier(unit))
+
+    def value_at(F: Array, _: Array | None) -> PointValue:
+        F = H.points.chunklets.expand(unit_rows(F)[:N])
+        return PointValue(F, None, label_value(H, F, 0.0))
+
+    def constraints_of_labels() -> LabelConstraints:
+        return LabelConstraints(X, H.points, NO_PENALTY, constraints, products=products)
+
     pose = lambda: state("imbalance", 1.0, NO_PENALTY, H.points, alpha=value_of(weight))  # noqa: E731
-    problem = cp.Problem(cp.Minimize(label_residual(Y, H)), [unit, cp.sum(Y) / n**2 == weight])
-    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, pose, {"alpha": weight}, shortcut=shortcut)
+    problem, size = cp.Problem(cp.Minimize(label_residual(Y, H)), [unit, fixed]), size._replace(side=m, nonzeros=m * m)
+    matrix = LabelMatrix(
+        Y=bordered, read=read_point, value_at=value_at, constraints=constraints_of_labels, alpha=weight
+    )
+    parameters = {"alpha": weight}
+    found = Relaxation(
+        "constrained_alpha", "Eq. (7)", problem, read, size, pose, parameters, shortcut=shortcut, label_matrix=matrix
+    )
+    return found if constraints is None else under_constraints(found, matrix)
 
 
 def constrained_balanced(H: Projection, alpha: float) -> Relaxation:

@@ -88,6 +88,8 @@ class LabelMatrix:
         Function from factors F, (m, r), and G, (d, r) or None, to the `PointValue`.
     constraints : callable
         Function that returns the `LabelConstraints`.
+    alpha : cvxpy.Parameter or None
+        Imbalance, if it is fixed; nu of a `Point` is then its multiplier.
     base : Relaxation or None
         The relaxation without these constraints, if they are stated.
     """
@@ -96,6 +98,7 @@ class LabelMatrix:
     read: Callable[[], Point]
     value_at: Callable[[Array, Array | None], PointValue]
     constraints: Callable[[], Any]
+    alpha: cp.Parameter | None = None
     base: Relaxation | None = None
 
 

@@ -114,7 +114,7 @@ def solve(
     if is_solved:
         solution = relaxation.read()
         status = Status.USER_LIMIT if limited else Status.INACCURATE
-        if solution.labels is not None and width_of(solution.bracket.lower, solution.value) <= tol:
+        if width_of(solution.bracket.lower, solution.value) <= tol:
             status = Status.RELAXED
         status = Status.OPTIMAL if solution.bracket.gap <= tol else status
     else:
@@ -238,7 +238,7 @@ def make_result(
     if relaxation.pose is None:
         return result
     posed, point = relaxation.pose(), {"G": solution.G} if solution.G is not None else {"F": solution.F}
-    if posed.relaxation == "labels":  # of a failed solve there are none
+    if posed.relaxation in ("labels", "labels_at_alpha"):  # of a failed solve there are none
         point = {} if solution.labels is None else dict(zip(("labels", "direction"), solution.labels, strict=True))
     proofs = solution.proofs if result.invalid_bound is None else ()
     certificate = replace(posed, lower=result.lower, upper=result.upper, proofs=proofs, **point)

@@ -48,6 +48,7 @@ MOST_TRIANGLES = 3300  # that are stated at once: those on 18 points
 NEW_TRIANGLES = 15  # times m: stated in a round, at most
 TRIANGLE_SIGNS = np.array([(1, 1, 1), (1, 1, -1), (1, -1, 1), (1, -1, -1)], dtype=np.int8)
 FEASIBILITY = 1e-9  # violation of a constraint that counts as rounding
+NEARLY_TIGHT = 1e-3  # slack of an inequality that a solver may have instead of none
 MIN_MULTIPLIER = 1e-12
 PROJECTIONS = 200  # of a point on the equations and on unit rows
 N_LABELS, MAX_STEPS = 40, 30  # labels of a feasible point and of roundings; steps of their alternation
@@ -242,6 +243,7 @@ class LabelConstraints:
         R = problem.B @ inverse_root(problem.A + np.diag(problem.c**2))
         R = np.column_stack([R, (1.0 - nu) ** 0.5 * problem.w]) if nu < 1.0 else R
         scores = F @ rng.standard_normal((F.shape[1], N_LABELS))
+        scores[:, N_LABELS // 2 :] = rng.standard_normal((self.m, N_LABELS - N_LABELS // 2))  # far from each other
         if self.feasible is not None:
             scores *= np.where(scores[self.anchor] >= 0.0, 1.0, -1.0)
             scores[:, 0] = F @ F[self.anchor]
@@ -280,7 +282,9 @@ class LabelConstraints:
         problem, Z = self.problem(point.nu), np.column_stack([one.signs for one in rounded])
         if problem.linear is not None:
             A, b = problem.linear.at_most.coefficients, problem.linear.at_most.right
-            tight = np.flatnonzero(np.all(b[:, None] - A @ Z <= FEASIBILITY, axis=1))  # equations of all these labels
+            at_F = A @ (F @ F[self.anchor]) - b
+            is_tight = np.all(b[:, None] - A @ Z <= FEASIBILITY, axis=1) & (np.abs(at_F) <= NEARLY_TIGHT)
+            tight = np.flatnonzero(is_tight)  # equations of all these labels
             implied = A[tight].toarray()
             implied[:, self.anchor] -= b[tight]
             E = np.vstack([problem.equations, implied])

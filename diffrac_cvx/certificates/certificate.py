@@ -32,7 +32,11 @@ RELAXATIONS = {  # what is bounded, the fields that its point may have, and thos
     "labels": ("Eq. (9) at the best labels", ("labels",), ("weights", "constraints", "linear")),
     "directions": ("Eq. (8), (11) and (15)", ("F", "G"), ("weights", "constraints")),
     "imbalance": ("Eq. (7)", ("F",), ("alpha",)),
-    "labels_at_alpha": ("Eq. (9) without its nu, at the best labels of imbalance alpha", (), ("alpha", "constraints", "linear")),
+    "labels_at_alpha": (
+        "Eq. (9) without its nu, at the best labels of imbalance alpha",
+        (),
+        ("alpha", "constraints", "linear"),
+    ),
     "normalized": ("Eq. (21)", ("G",), ("constraints",)),
     "correlation": ("Eq. (23)-(24)", ("F",), ()),
     "classes": ("the relaxation for K classes", ("F",), ("n_clusters",)),
@@ -70,8 +74,9 @@ class Certificate:
     Attributes
     ----------
     relaxation : str
-        What the bounds refer to: "labels", Eq. (9) at the best labels; "directions", Eq. (8), (11) and (15);
-        "imbalance", (7); "labels_at_alpha", the best labels of imbalance alpha, at nu = 0; "normalized", (21); "correlation", (23)-(24); "classes", section 4; "clusters", K clusters.
+        What the bounds refer to: "labels", Eq. (9) at the best labels; "labels_at_alpha", its terms without nu at the
+        best labels of imbalance alpha; "directions", Eq. (8), (11) and (15); "imbalance", (7); "normalized", (21);
+        "correlation", (23)-(24); "classes", section 4; "clusters", K clusters.
     lower, upper : float
         Certified bounds on the optimum.
     nu, alpha, n_clusters : float, float or None, int or None

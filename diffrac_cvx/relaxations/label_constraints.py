@@ -13,8 +13,7 @@ Laurent, Geometry of Cuts and Metrics, 1997, for the triangles.  Not in the pape
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +28,7 @@ from diffrac_cvx.certificates.values import certified_labels_value, or_zero_dire
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, positive_int
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Constraints
-from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
+from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.reading import raw_table
 from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -214,10 +213,10 @@ class LabelConstraints:
         weight, mu, C = 1.0 - point.nu, point.mu, point.C
         nu = point.nu if alpha is None else 1.0 - weight
         problem = self.problem(nu)
+        trivial = nu if alpha is None and not self.points.used_columns().any() else 0.0
+        best, box = (trivial, tuple[Proof, ...]()), problem.box
         if mu is None:
-            return 0.0, ()
-        best = 0.0, tuple[Proof, ...]()
-        box = problem.box
+            return best
         for share in SHARES_OF_C if C is not None else (1.0,):
             part = None if C is None else np.clip(share * C, -box, box)
             dual = self.dual(problem, mu, part)
@@ -231,7 +230,12 @@ class LabelConstraints:
                 lower = problem.lower_bound(lifted)
                 lower = lower if alpha is None else at_imbalance(lower, nu, alpha)
                 if lower > best[0]:
-                    fields = {"weight": None if alpha is None else weight, "products": lifted.products, "equal": lifted.equal, **entries_of(lifted.C)}
+                    fields = {
+                        "weight": None if alpha is None else weight,
+                        "products": lifted.products,
+                        "equal": lifted.equal,
+                        **entries_of(lifted.C),
+                    }
                     best = lower, (Proof(diagonal=lifted.mu, rows=lifted.rows, **fields),)
                 if lower > -np.inf:
                     break
@@ -250,14 +254,11 @@ class LabelConstraints:
         found: dict[bytes, Array] = {}
         for column in scores.T:
             z = self.signs(column)
-            if z is not None:
-                found[z.tobytes()] = z
-            for _ in range(MAX_STEPS if z is not None else 0):
-                following = self.signs(R @ (R.T @ z))
-                if following is None or following.tobytes() in found:
+            for _ in range(MAX_STEPS):
+                if z is None or z.tobytes() in found:
                     break
-                z = following
                 found[z.tobytes()] = z
+                z = self.signs(R @ (R.T @ z))
         rounded = []
         for z in found.values():
             labels = self.chunklets.labels_from_signs(z[: self.chunklets.n_chunklets])
@@ -349,9 +350,7 @@ def under_constraints(relaxation: Relaxation, matrix: LabelMatrix, stated: Trian
     problem = cp.Problem(base.problem.objective, [*base.problem.constraints, *labels.state(matrix.Y, stated)])
     n_rows = sum(int(np.prod(constraint.shape)) for constraint in labels.stated.values())
     size, matrix = base.size._replace(nonzeros=base.size.nonzeros + 3 * n_rows), replace(matrix, base=base)
-    return replace(
-        base, problem=problem, read=read, pose=pose, size=size, shortcut=lambda: None, label_matrix=matrix
-    )
+    return replace(base, problem=problem, read=read, pose=pose, size=size, shortcut=lambda: None, label_matrix=matrix)
 
 
 def triangles(relaxation: Relaxation, *, max_rounds: int = 20) -> Relaxation:

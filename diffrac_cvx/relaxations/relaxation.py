@@ -173,6 +173,6 @@ def value_of(scalar: cp.Parameter) -> float:
     return float(scalar.value)  # type: ignore[arg-type]
 
 
-def matrix_of(variable: cp.Variable) -> Array:
-    """Return the value of a solved matrix variable."""
+def matrix_of(variable: cp.Expression) -> Array:
+    """Return the value of a solved matrix variable, or of a part of it."""
     return np.asarray(variable.value, dtype=np.float64)

@@ -47,7 +47,7 @@ MOST_TRIANGLES = 3300  # that are stated at once: those on 18 points
 NEW_TRIANGLES = 15  # times m: stated in a round, at most
 TRIANGLE_SIGNS = np.array([(1, 1, 1), (1, 1, -1), (1, -1, 1), (1, -1, -1)], dtype=np.int8)
 FEASIBILITY = 1e-9  # violation of a constraint that counts as rounding
-NEARLY_TIGHT = 1e-3  # slack of an inequality that a solver may have instead of none
+NEARLY_TIGHT = 1e-3  # norm of an inequality's slack times the labels that a solver may have instead of none
 MIN_MULTIPLIER = 1e-12
 PROJECTIONS = 200  # of a point on the equations and on unit rows
 N_LABELS, MAX_STEPS = 40, 30  # labels of a feasible point and of roundings; steps of their alternation
@@ -283,9 +283,9 @@ class LabelConstraints:
         problem, Z = self.problem(point.nu), np.column_stack([one.signs for one in rounded])
         if problem.linear is not None:
             A, b = problem.linear.at_most.coefficients, problem.linear.at_most.right
-            at_F = A @ (F @ F[self.anchor]) - b
-            is_tight = np.all(b[:, None] - A @ Z <= FEASIBILITY, axis=1) & (np.abs(at_F) <= NEARLY_TIGHT)
-            tight = np.flatnonzero(is_tight)  # equations of all these labels
+            at_F = np.linalg.norm(A @ F - np.outer(b, F[self.anchor]), axis=1)
+            is_tight = np.all(b[:, None] - A @ Z <= FEASIBILITY, axis=1) & (at_F <= NEARLY_TIGHT)
+            tight = np.flatnonzero(is_tight)  # equations of all these labels, and nearly of F
             implied = A[tight].toarray()
             implied[:, self.anchor] -= b[tight]
             E = np.vstack([problem.equations, implied])

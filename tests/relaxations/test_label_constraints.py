@@ -7,6 +7,7 @@ import pytest
 from oracles import labelings_values
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.labels import LabelDual, LabelProblem, Products
 from diffrac_cvx.points.linear_algebra import psd_factor
 
 TOL = 1e-6  # of CLARABEL, in the values compared here
@@ -299,3 +300,28 @@ def test_what_has_no_matrix_of_labels_or_another_penalty_is_refused():
 def test_solvers_of_directions_refuse_linear_constraints_in_one_sentence(solve):
     with pytest.raises(dc.ParameterError, match="which only optimal_labels, DiffracClustering, penalized_nu"):
         solve(X8, constraints=BAGS)
+
+
+def test_no_multiplier_of_the_imbalance_proves_a_false_bound():
+    """Any nu, also below 0 and above 1, with any mu and products, lifted until they prove something."""
+    rng, proved = np.random.default_rng(0), 0
+    Y, values = labelings_values(X8, 0.0, RIDGE, 0.0, None)
+    Y, values = np.vstack([Y, -Y]), np.concatenate([values, values])
+    chunklets, linear = BAGS.chunklets_of(8), BAGS.linear_of(8)
+    right = [obeys(y, chunklets, linear, [None] * 8) for y in Y]
+    for nu in (-3.0, -0.4, 1.3, 6.0):
+        best = np.min((values + nu * Y.mean(axis=1) ** 2)[right])
+        columns, a = np.ones(3, dtype=bool), np.full(3, RIDGE**0.5)
+        problem = LabelProblem(X8, nu, a, np.zeros(3), np.ones(8), *chunklets[:2], columns, linear)
+        k, m = len(linear.at_most.right), len(problem.w)
+        for _ in range(20):
+            rows, j = rng.integers(0, k, 9), rng.integers(0, m, 9)
+            products = Products(rows, j, rng.choice(np.array([-1, 1], np.int8), 9), rng.exponential(0.05, 9))
+            mu = rng.normal(0.0, 0.3, m)
+            dual = LabelDual(mu, None, None, products)
+            M = problem.dual_matrix(dual)[0]
+            least = np.linalg.eigvalsh(M[:m, :m] - M[:m, m:] @ np.linalg.solve(M[m:, m:], M[m:, :m]))[0]
+            lower = problem.lower_bound(dual._replace(mu=mu - min(least, 0.0) + 1e-12))
+            proved += lower > -np.inf
+            assert lower <= best + 1e-12
+    assert proved >= 60

@@ -273,10 +273,19 @@ class LabelConstraints:
 
     # A feasible point
 
+    def oriented(self, F: Array, G: Array | None) -> tuple[Array, Array | None]:
+        """Return the factors in coordinates with y_0 = 1 as the first axis, so that F has y in its first column."""
+        if self.feasible is None:
+            return F, G
+        normal = F[self.anchor] / np.linalg.norm(F[self.anchor]) - np.eye(F.shape[1])[0]
+        reflection = np.eye(F.shape[1]) - 2.0 * np.outer(normal, normal) / max(float(normal @ normal), 1e-300)
+        return F @ reflection, None if G is None else G @ reflection
+
     def nearest_feasible(self, point: Point, rounded: list[Rounded]) -> tuple[Array, Array | None]:
         """Return factors, (m, r) and (d, r), of a feasible point near the solver's, up to rounding.
 
-        It is the point projected on the equations, and as much of the mean of labels as the inequalities need.
+        It is the point projected on the equations, and as much of the mean of labels as the inequalities need; the best
+        labels, if one that all labels satisfy with equality is violated.
         """
         F, best = unit_rows(point.F), rounded[0]
         labels = best.signs[:, None], None if point.G is None else best.direction[:, None]
@@ -330,10 +339,10 @@ def under_constraints(relaxation: Relaxation, matrix: LabelMatrix, stated: Trian
         rounded = labels.round_factor(point.F, point.nu) if alpha is None else []
         n_excluded = labels.points.n_excluded
         if not rounded:  # they would need a given imbalance, or an integer program reached its limit
-            found = matrix.value_at(point.F, point.G)
+            found = matrix.value_at(*labels.oriented(point.F, point.G))
             return Solution(found.F, max(found.value, lower), Bracket(lower, 1.0, n_excluded), found.G, proofs=proofs)
         best = rounded[0]
-        found = matrix.value_at(*labels.nearest_feasible(point, rounded))
+        found = matrix.value_at(*labels.oriented(*labels.nearest_feasible(point, rounded)))
         if found.value > best.value:  # these labels are a better point
             found = matrix.value_at(best.signs[:, None], None if point.G is None else best.direction[:, None])
         value = max(min(found.value, best.value), lower)

@@ -74,7 +74,9 @@ def penalized_nu(
     Under linear constraints (bags, order, sizes, rows) Y has one more row, of a point with the label y_0 = 1, unless
     labels are known: Y_0i = y_i satisfies them, and Y the equations' products with all labels.  The result is then
     about labels: ``lower`` bounds Eq. (9) at all labels that satisfy the constraints, and ``upper`` is its value at
-    rounded ones, ``result.certificate.labels``; the optimum of the relaxation, at most ``value``, is between them.
+    rounded ones, ``result.certificate.labels``; the optimum of the relaxation is between them.  With the status RELAXED
+    ``value`` is optimal for it.  The point is feasible up to 1e-9, with y in the first column of ``result.F``: that of
+    the solver with its errors repaired, or if they are too large the labels.
 
     Parameters, except lam and sample_weight, and errors are those of `v_space`; ParameterError is also raised if the
     penalty has an l1 term, for which there are `lifted` and `v_space`, and DataError if no labels satisfy the

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles import labelings_values
+from oracles import labelings_values, y_objective
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.labels import LabelDual, LabelProblem, Products
@@ -85,6 +85,35 @@ def check(seed):
     assert free - TOL <= lowers[0] <= min(lowers) + TOL
     assert max(lowers) <= lowers[3] + TOL
     return [*lowers, best]
+
+
+@pytest.mark.parametrize("name", ["penalized_nu", "lifted"])
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
+@pytest.mark.parametrize("kind", [*KINDS, "a bag of one"])
+def test_the_point_of_a_result_is_feasible_and_has_its_value(name, solver, kind):
+    rng = np.random.default_rng(3)
+    y = np.array([1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0, -1.0])
+    constraints = dc.Constraints(**({"bags": [[2], [3, 4]]} if kind == "a bag of one" else keywords_of(kind, y, rng)))
+    relaxation = BUILDERS[name](X8, constraints=constraints, products=True)
+    for stated in (relaxation, dc.triangles(relaxation)):
+        found, linear = dc.solve(stated, solver, tol=1e-3), constraints.linear_of(8)
+        F, Y = found.F, found.F @ found.F.T
+        A, b = linear.at_most.coefficients, linear.at_most.right
+        slack, signed = b - A @ F[:, 0], np.outer(b, F[:, 0]) - A @ Y
+        assert np.all(slack[:, None] >= np.abs(signed) - 1e-8)
+        E = linear.equal.coefficients @ F
+        assert np.abs(E[:, 0] - linear.equal.right).max(initial=0.0) <= 1e-8
+        assert np.abs(E[:, 1:]).max(initial=0.0) <= 1e-8
+        assert np.diag(Y) == pytest.approx(1.0)
+        if name == "penalized_nu":
+            assert found.value == pytest.approx(y_objective(Y, X8 - X8.mean(axis=0), NU, RIDGE**0.5), abs=1e-12)
+        is_near, is_closed = found.value <= found.lower + 1e-3, found.upper <= found.lower + 1e-3
+        assert is_near or (solver == "SCS" and found.value >= found.upper - 1e-9)  # whose errors may not be repaired
+        expected = dc.Status.OPTIMAL if is_closed else dc.Status.RELAXED if is_near else dc.Status.INACCURATE
+        assert found.status is expected
+    i, j, k = np.array([(i, j, k) for k in range(8) for j in range(k) for i in range(j)]).T
+    for s, t, u in ((1, 1, 1), (1, 1, -1), (1, -1, 1), (1, -1, -1)):
+        assert np.min(s * t * Y[i, j] + s * u * Y[i, k] + t * u * Y[j, k]) >= -1.0 - 1e-8
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -265,6 +294,15 @@ def test_nu_can_be_changed_under_constraints():
         again = dc.solve(dc.penalized_nu(X8, nu, ridge=RIDGE, constraints=BAGS), "CLARABEL")
         assert found.lower == pytest.approx(again.lower, abs=TOL)
         assert found.certificate.nu == nu
+    sizes = dc.Constraints(sizes=(3, 5))
+    assert dc.solve(dc.penalized_nu(X8, 0.0, constraints=sizes, products=True)).lower > 0.003  # 11' is not feasible
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+def test_without_columns_that_vary_the_bound_is_nu():
+    for relaxation in (dc.penalized_nu(np.ones((6, 2)), NU), dc.lifted(np.ones((6, 2)), NU)):
+        found = dc.solve(dc.triangles(relaxation), "CLARABEL")
+        assert found.lower == dc.check_certificate(np.ones((6, 2)), found).lower == NU
 
 
 WRONG = {
@@ -325,3 +363,8 @@ def test_no_multiplier_of_the_imbalance_proves_a_false_bound():
             proved += lower > -np.inf
             assert lower <= best + 1e-12
     assert proved >= 60
+    errors = [
+        LabelProblem(X8, nu, a, np.zeros(3), np.ones(8), *chunklets[:2], columns, linear).error
+        for nu in (-1e6, 1.0, 1e6)
+    ]
+    assert min(errors[0], errors[2]) > 1e4 * errors[1]

@@ -137,7 +137,7 @@ class Relaxation:
     parameters: Mapping[str, cp.Parameter] = field(default_factory=dict)
     shortcut: Callable[[], Solution | Relaxation | None] = lambda: None
     tighten: Callable[[], Relaxation | None] = lambda: None
-    label_matrix: LabelMatrix | None = None
+    label_matrix: LabelMatrix | None = field(default=None, repr=False)
 
     @property
     def trivial(self) -> Bracket:

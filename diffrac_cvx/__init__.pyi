@@ -50,6 +50,8 @@ from .relaxations.label_space import penalized_nu as penalized_nu
 from .solvers import fista as fista
 from .solvers import low_rank as low_rank
 from .solvers import solve as solve
+from .solvers.exact.partition import OptimalPartition as OptimalPartition
+from .solvers.exact.partition import optimal_partition as optimal_partition
 from .solvers.exact.portfolio import OptimalLabels as OptimalLabels
 from .solvers.exact.portfolio import optimal_labels as optimal_labels
 

@@ -23,6 +23,24 @@ def read_only(X):
     return X
 
 
+class OnlySlices:
+    """A table that lies elsewhere, such as one of h5py or zarr, and counts the rows of each slice that is read."""
+
+    def __init__(self, X, chunks=None):
+        self.X, self.shape, self.dtype, self.chunks, self.slices = X, X.shape, X.dtype, chunks, []
+
+    def __getitem__(self, rows):
+        assert isinstance(rows, slice)
+        self.slices.append(rows.stop - rows.start)
+        return self.X[rows]
+
+
+def as_dask(X, _):
+    """A dask array, in chunks of some rows and columns."""
+    dask_array = pytest.importorskip("dask.array")
+    return dask_array.from_array(X, chunks=(max(len(X) // 3, 1), 2))
+
+
 IN_MEMORY = {  # whole numbers up to 127 are the same numbers in each
     "array": lambda X: X,
     "double precision, big-endian": lambda X: X.astype(">f8"),
@@ -40,14 +58,16 @@ IN_MEMORY = {  # whole numbers up to 127 are the same numbers in each
     "tuples": lambda X: tuple(map(tuple, X)),
     "matrix": np.asmatrix,
     "subclass": np.ma.asarray,
+    "only slices": OnlySlices,
 }
 BY_PARTS = {
     "csr": lambda X, _: scipy.sparse.csr_array(X),
     "csc": lambda X, _: scipy.sparse.csc_matrix(X),
     "coo": lambda X, _: scipy.sparse.coo_array(X),
 }
-LEFT_TO_SLOW_TESTS = {"csr", "coo"}  # beside "csc", where a test takes all forms
-FORMS = {name: lambda X, _, make=make: make(X) for name, make in IN_MEMORY.items()} | {"memory map": as_map} | BY_PARTS
+LEFT_TO_SLOW_TESTS = {"csr", "coo", "dask array"}  # beside "csc", where a test takes all forms
+OUT_OF_CORE = {"memory map": as_map, "dask array": as_dask}
+FORMS = {name: lambda X, _, make=make: make(X) for name, make in IN_MEMORY.items()} | OUT_OF_CORE | BY_PARTS
 
 
 class Form(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.labels import Products, Rows
+from diffrac_cvx.certificates.labels import Products, Rows, Sets
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, is_sparse
@@ -64,6 +64,8 @@ class Proof(NamedTuple):
     rows: Rows | None = None
     products: Products | None = None  # of linear constraints
     equal: Array | None = None  # (l, m), multipliers of equations
+    sets: Sets | None = None  # of K clusters, and of their floors, (m, m)
+    floors: Array | None = None
     weight: float | None = None  # of 11'/n in the space of labels, 1 - nu for the multiplier nu of a given imbalance
 
 
@@ -167,7 +169,7 @@ class Certificate:
             given["G"] = G
         for k, proof in enumerate(proofs):
             fields = proof._asdict()
-            for part in ("rows", "products"):
+            for part in ("rows", "products", "sets"):
                 record = fields.pop(part)
                 named = {} if record is None else record._asdict()
                 fields |= {f"{part}_{name}": value for name, value in named.items()}
@@ -389,6 +391,10 @@ def parse_proof(fields: Fields, d: int) -> Proof:
             made["rows"] = parse_rows(fields, len(made["diagonal"]))
         if "products_rows" in fields:
             made["products"] = parse_products(fields, len(made["diagonal"]))
+        if "sets_centers" in fields:
+            made["sets"] = parse_sets(fields, len(made["diagonal"]))
+        if "floors" in fields:
+            made["floors"] = fields.numbers("floors", made["diagonal"].shape * 2, 0.0)
         if "equal" in fields:
             made["equal"] = fields.numbers("equal", (None, len(made["diagonal"])))
         return Proof(**made)
@@ -431,3 +437,10 @@ def parse_products(fields: Fields, m: int) -> Products:
     if np.any(signs == 0):
         raise DataError(f"{fields.prefix}products_signs has an entry that is not -1 or 1")
     return Products(rows, chunklets, signs.astype(np.int8), fields.numbers("products_multipliers", (len(rows),), 0.0))
+
+
+def parse_sets(fields: Fields, m: int) -> Sets:
+    """Return inequalities of partitions of m points; whether they hold for K clusters is seen later."""
+    centers = fields.integers("sets_centers", (None,), -1, m - 1)
+    members = fields.integers("sets_members", (len(centers), None), -1, m - 1)
+    return Sets(centers, members, fields.numbers("sets_multipliers", (len(centers),), 0.0))

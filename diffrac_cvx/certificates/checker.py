@@ -118,6 +118,11 @@ def proved_bounds(X: Any, given: Certificate) -> tuple[float, float]:
             raise DataError(f"its numbers leave the range of double precision ({error})") from error
 
 
+def never(n: int, d: int) -> bool:  # noqa: ARG001
+    """Return that a table is read into memory, however many rows it has."""
+    return False
+
+
 class Statement:
     """The problem of a certificate, posed from the table."""
 
@@ -129,7 +134,11 @@ class Statement:
             self.chunklets = Chunklets(given.membership.astype(np.intp), given.sign, -1)
         constraints = None if given.membership is None else self.chunklets
         # The form of the table with which the searches state their bounds.
-        are_many = many_rows if any(proof.G is not None for proof in given.proofs) else None
+        are_many = None
+        if any(proof.G is not None for proof in given.proofs):
+            are_many = many_rows
+        elif any(proof.signs is not None or proof.diagonal is not None for proof in given.proofs):
+            are_many = never
         by_columns = given.penalty.has_l1 and given.relaxation == "directions"
         self.sample = read_points(X, weights, constraints=constraints, are_many=are_many, by_columns=by_columns)
         self.weights = np.ones(len(self.sample.X_all)) if weights is None else weights.of_all()
@@ -182,9 +191,9 @@ class Statement:
         problem = self.problem if proof.signs is None else self.pose(self.merged(proof.signs))
         if given.relaxation == "normalized":
             return prove_normalized(problem, to_problem(proof, problem))
-        in_memory = proof.G is None and problem.X.is_streamed  # the rows may have been read into memory by the solver
-        lower = -np.inf if in_memory and proof.free is not None else bound_of(proof, problem)
-        if lower == -np.inf and in_memory:
+        was_read = proof.G is None and problem.X.is_streamed  # the rows may have been read into memory by the solver
+        lower = -np.inf if was_read and proof.free is not None else bound_of(proof, problem)
+        if lower == -np.inf and was_read:
             lower = bound_of(proof, self.pose(self.sample.X.in_columns()))
         return lower
 
@@ -219,14 +228,19 @@ class Statement:
         if given.labeled > int(members[0].max()):
             raise DataError("labeled is not a chunklet")
         table, weights, linear = raw_table(self.table), self.weights, (given.linear, given.labeled)
-        nu = given.nu if nu is None else nu
-        return LabelProblem(table, nu, penalty.a, penalty.c, weights, *members, columns, *linear)
+        nu, K = given.nu if nu is None else nu, given.n_clusters or 2
+        return LabelProblem(table, nu, penalty.a, penalty.c, weights, *members, columns, *linear, K)
 
     def bound_on_labels(self, proof: Proof) -> float:
         """Return the bound on Eq. (9) of mu, rows of inequalities, and C."""
         given, penalty = self.given, self.pair_penalty
-        at_alpha = given.relaxation == "labels_at_alpha"
-        if not (at_alpha or given.relaxation == "labels") or not penalty.is_l1 or proof.signs is not None:
+        is_partition = given.relaxation == "clusters" and given.n_clusters != 2
+        if is_partition and not (penalty.is_zero and proof.rows is None):
+            raise DataError("rows of two clusters, or an l1 term, are in the proof of a bound on K clusters")
+        if not is_partition and (proof.sets is not None or proof.floors is not None):
+            raise DataError("sets and floors prove bounds on more than two clusters alone")
+        is_on_labels, at_alpha = given.relaxation in ("labels", "labels_at_alpha"), given.alpha is not None
+        if not (is_partition or is_on_labels) or not penalty.is_l1 or proof.signs is not None:
             raise DataError("rows of inequalities prove bounds on labels, without groups and signs of columns, alone")
         nu = given.nu if not at_alpha else 1.0 - (proof.weight or 0.0)
         if not np.isfinite(nu):
@@ -238,11 +252,15 @@ class Statement:
         if C is not None and np.any(np.abs(C) > problem.box):
             raise DataError("C exceeds c_j c_k")
         n_rows = (0, 0) if problem.linear is None else tuple(len(rows.right) for rows in problem.linear)
-        if proof.products is not None and np.any(proof.products.rows >= n_rows[0]):
+        if proof.products is not None and (problem.linear is None or np.any(proof.products.rows >= n_rows[0])):
             raise DataError(f"its products have an inequality that is not one of {n_rows[0]}")
         if proof.equal is not None and len(proof.equal) != n_rows[1]:
             raise DataError(f"equal has {len(proof.equal)} rows for {n_rows[1]} equations")
-        lower = problem.lower_bound(LabelDual(proof.diagonal, proof.rows, C, proof.products, proof.equal))
+        reason = "" if proof.sets is None else proof.sets.invalid(problem.n_clusters)
+        if reason:
+            raise DataError(reason)
+        parts = proof.products, proof.equal, proof.sets, proof.floors
+        lower = problem.lower_bound(LabelDual(proof.diagonal, proof.rows, C, *parts))
         return lower if given.alpha is None else at_imbalance(lower, nu, given.alpha)
 
     def merged(self, signs: Array) -> Table:
@@ -454,6 +472,12 @@ def entries_of(C: Factor | None) -> dict[str, Any]:
         return {}
     upper = scipy.sparse.coo_array(scipy.sparse.triu(C, 1))
     return {"C_places": np.column_stack(upper.coords).astype(np.int64), "C_values": upper.data}
+
+
+def label_proof(dual: LabelDual) -> Proof:
+    """Return the multipliers of a bound on labels or partitions as a proof."""
+    fields = dual._asdict()
+    return Proof(diagonal=fields.pop("mu"), **entries_of(fields.pop("C")), **fields)
 
 
 def to_proof(

@@ -13,6 +13,10 @@ the least eigenvalue of A + Diag(c)^2, because v'Av + (sum c|v|)^2 <= 1 there.
 With linear constraints a'z <= b and E z = f, a chunklet of known labels has the sign z_0 = 1, or a chunklet without
 points is added.  Then the products (b - a'z z_0)(1 - s z_0 z_j) >= 0 are rows of inequalities too, and M may have any
 multiple of z'(E - f e_0')'L z = 0.
+
+For K > 2 clusters the labels are K unit vectors with products -1/(K - 1), in the place of the signs z, and V = sum vv'
+over K - 1 directions in that of vv': the objective is that of `certify_clusters`.  Then Y_ij >= -1/(K - 1), and the
+inequalities of `Sets` hold for Z = ((K - 1) Y + 1)/K, which is 1 in a cluster and 0 between two.
 """
 
 from typing import NamedTuple
@@ -26,7 +30,7 @@ from diffrac_cvx.points.rows import Indices
 
 UNIT_ROUNDOFF = 2.0**-53
 CLIQUE = 0  # kind of an inequality on all pairs of an odd number of signed chunklets
-PRODUCT = 1  # kind of a product of an inequality on the labels and a sign, which only `LabelProblem` builds
+PRODUCT, PARTITION = 1, 2  # kinds of `Products` and `Sets`, from which only `LabelProblem` builds rows
 
 
 class Rows(NamedTuple):
@@ -101,6 +105,47 @@ class Products(NamedTuple):
         return Products(self.rows[mask], self.chunklets[mask], self.signs[mask], self.multipliers[mask])
 
 
+class Sets(NamedTuple):
+    """Inequalities on partitions into K clusters, and their multipliers.
+
+    With a center i and a set T of two points or more, Z(i, T) - Z(T, T) <= 1, where pairs count once: if T has a points
+    of i's cluster, a - a (a - 1) / 2 <= 1.  Without a center, two of K + 1 points or more are in one cluster.
+    """
+
+    centers: Indices  # (k,), -1 for none
+    members: Indices  # (k, w), points of the set, and then -1
+    multipliers: Array  # (k,), >= 0
+
+    def subset(self, mask: npt.NDArray[np.bool_]) -> "Sets":
+        """Return the inequalities of a mask."""
+        return Sets(self.centers[mask], self.members[mask], self.multipliers[mask])
+
+    def invalid(self, n_clusters: int) -> str:
+        """Return the reason why an inequality does not hold for all partitions; empty if all do."""
+        together = np.sort(np.column_stack([self.centers, self.members]), axis=1)
+        if np.any((together[:, 1:] == together[:, :-1]) & (together[:, 1:] >= 0)):
+            return "a set has a point twice"
+        sizes = np.sum(self.members >= 0, axis=1)
+        if np.any(sizes < np.where(self.centers < 0, n_clusters + 1, 2)):
+            return "a set has too few points"
+        return ""
+
+    def rows(self, n_clusters: int) -> Rows:
+        """Return the inequalities as rows on Y, with right sides rounded up."""
+        (k, w), K, sizes = self.members.shape, n_clusters, np.sum(self.members >= 0, axis=1)
+        pairs, has_center, (i, j) = sizes * (sizes - 1) // 2, self.centers >= 0, np.triu_indices(w, 1)
+        ends_of = np.dstack([self.members[:, i], self.members[:, j]])
+        with_center = np.dstack([np.broadcast_to(self.centers[:, None], (k, w)), self.members])
+        places = np.sort(np.concatenate([ends_of, with_center], axis=1), axis=2)
+        coefficients = np.broadcast_to(np.append(-np.ones(len(i)), np.ones(w)), places.shape[:2])
+        used = np.all(places >= 0, axis=2)
+        right = np.where(has_center, (K - sizes + pairs), pairs - K) / (K - 1.0)
+        first, second = places[used].T
+        kinds = np.full(k, PARTITION)
+        ends = np.cumsum(used.sum(axis=1))
+        return Rows(kinds, ends, first, second, coefficients[used], np.nextafter(right, np.inf), self.multipliers)
+
+
 class LabelDual(NamedTuple):
     """Multipliers that prove a bound on Eq. (9) at labels, see `LabelProblem`."""
 
@@ -109,6 +154,8 @@ class LabelDual(NamedTuple):
     C: Array | None = None  # (d, d), off the diagonal, in the user's units, for all columns
     products: Products | None = None
     equal: Array | None = None  # L, (l, m), of equations
+    sets: Sets | None = None  # of K > 2 clusters
+    floors: Array | None = None  # (m, m), >= 0, of Y_ij >= -1/(K - 1), above the diagonal
 
 
 class LabelProblem:
@@ -132,6 +179,8 @@ class LabelProblem:
         Inequalities and equations on the labels of the points.
     labeled : int
         With them, the chunklet of the points with known labels, or -1.
+    n_clusters : int
+        K; the signs of chunklets are +1 if it exceeds 2.
     """
 
     def __init__(
@@ -146,7 +195,9 @@ class LabelProblem:
         columns: npt.NDArray[np.bool_],
         linear: LinearConstraints | None = None,
         labeled: int = -1,
+        n_clusters: int = 2,
     ) -> None:
+        self.n_clusters = n_clusters
         n, m, self.nu, self.columns = len(X), int(membership.max()) + 1, nu, columns
         self.linear, self.anchor = None, labeled
         if linear is not None:
@@ -221,9 +272,9 @@ class LabelProblem:
 
     def dual_matrix(self, dual: LabelDual) -> tuple[Array, float, float]:
         """Return M, a bound on the norm of its error, and an upper bound on sum mu + sum_k g_k r_k."""
-        (mu, rows, C, products, equal), (m, d), error = dual, self.B.shape, self.error
-        if products is not None:
-            rows = join_rows(*([] if rows is None else [rows]), self.product_rows(products))
+        (mu, rows, C, products, equal, sets, floors), (m, d), error = dual, self.B.shape, self.error
+        given = [rows, products and self.product_rows(products), sets and sets.rows(self.n_clusters)]
+        rows = join_rows(*(part for part in given if part is not None)) if any(given) else None
         total, size, n_terms = float(np.sum(mu)), float(np.abs(mu).sum()), m + 32
         M = np.zeros((m + d, m + d))
         if rows is not None:
@@ -238,6 +289,11 @@ class LabelProblem:
             M[:m, :m] = T + T.T
             total += float(rows.right @ rows.multipliers)
             size, n_terms = size + float(np.abs(rows.right) @ rows.multipliers), n_terms + len(rows.right)
+        if floors is not None:
+            N, f = np.triu(floors, 1), 1.0 / (self.n_clusters - 1.0)
+            M[:m, :m] -= 0.5 * (N + N.T)
+            total += f * float(np.sum(N))
+            size, n_terms = size + f * float(np.sum(N)), n_terms + m**2
         if equal is not None and self.linear is not None:
             E = self.equations
             pairs, size_E = E.T @ equal, float(np.linalg.norm(E)) * float(np.linalg.norm(equal))

@@ -24,7 +24,7 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of, renormalize_weights
-from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.points.reading import table_array, table_rows
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -369,15 +369,15 @@ def sample_points(
 ) -> Table:
     """Return the points to be tested: all of positive weight, or a random sample of them."""
     table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
-    n = table.shape[0] if table.ndim == 2 else 0
+    n = table.shape[0] if len(table.shape) == 2 else 0
     weights = as_weights(sample_weight, n)
     rows = np.arange(n) if weights is None else np.flatnonzero(weights.mask)
     max_rows = int(np.clip(MAX_ENTRIES // max(table.shape[-1], 1), MIN_ROWS, MAX_ROWS))
     if len(rows) > max_rows:
         rows = np.sort(rng.choice(rows, max_rows, replace=False))
     if len(rows) < n:
-        table = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
-    data = as_data(np.asarray(table_array(table) if hasattr(table, "toarray") else table), warn=False)
+        table = table_rows(table, rows)
+    data = as_data(table_array(table) if hasattr(table, "toarray") else table, warn=False)
     every = None if weights is None or weights.normalized is None else weights.of_all()
     chunklets = chunklets_of(constraints, n).subset(np.isin(np.arange(n), rows))
     return array_table(data, renormalize_weights(every, rows), chunklets)

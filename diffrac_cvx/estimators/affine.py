@@ -32,7 +32,7 @@ from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import many_rows, read_points, table_times
+from diffrac_cvx.points.reading import is_out_of_core, many_rows, read_points, table_times
 from diffrac_cvx.points.table import Table, centered_table
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
@@ -41,8 +41,10 @@ from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import cluster_indices, explained_variance
 from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
+from diffrac_cvx.solvers.exact.partition import bound_with_floors
 
 VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
+MAX_FLOOR_POINTS = 300  # of a table whose partitions into K clusters get a bound of their own
 CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -76,8 +78,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
-        """Return checked data as they are: an array, a memory map or a sparse matrix."""
-        if not isinstance(X, np.memmap):
+        """Return checked data as they are: an array, a sparse matrix, or a table that is read where it lies."""
+        if not is_out_of_core(X):
             return validate_data(self, X, reset=reset, **VALIDATION_OPTIONS, **options)
         _check_n_features(self, X, reset=reset)
         if reset:
@@ -94,11 +96,11 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ) -> ScaledTable:
         """Return the points of positive weight, checked, centred and, if ``standardize``, scaled to unit variance.
 
-        Memory maps and sparse matrices are streamed.
+        Sparse matrices and tables out of core are streamed.
         """
         require_flag(self.standardize, "standardize")
         by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
-        options: dict[str, Any] = {"are_many": lambda _n, _d: isinstance(X, np.memmap), "by_columns": by_columns}
+        options: dict[str, Any] = {"are_many": lambda _n, _d: is_out_of_core(X), "by_columns": by_columns}
         points = read_points(X, weights, constraints=constraints, **options).X
         hidden, mean = is_rounding_noise(points), points.means
         warn_constant(~points.used_columns() | hidden, warn, getattr(self, "feature_names_in_", None))
@@ -209,7 +211,7 @@ def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clus
 
 
 def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
-    """Return the certified optimality gap of labels 0, ..., K - 1 of a `Table`."""
+    """Return the certified optimality gap of labels 0, ..., K - 1 of a `Table`, for K > 2 also with a bound."""
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0
@@ -220,6 +222,15 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
         v = best_direction(X, y - X.mean_of(y), weights)
         objective, _ = or_zero_direction(certified_labels_value(X, y, v, nu, weights), v)
     return width_of(result.lower, objective)
+
+
+def bound_of_clusters(X: Table, lower: float, K: int, *, nu: float, penalty: Penalty) -> float:
+    """Return the larger of a lower bound and that of K clusters with floors, for small tables with a ridge alone."""
+    pair_penalty = weights_of(penalty, X.shape[1])
+    is_small = K > 2 and len(X) <= MAX_FLOOR_POINTS and not X.chunklets.max_size
+    if not (is_small and pair_penalty.is_zero and pair_penalty.is_even):
+        return lower
+    return max(lower, bound_with_floors(X, K, nu, pair_penalty))
 
 
 def choose_seed(random_state: Any) -> int:

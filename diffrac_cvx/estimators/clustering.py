@@ -13,6 +13,7 @@ from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import (
     AffineClusterer,
     ScaledTable,
+    bound_of_clusters,
     choose_seed,
     limited,
     optimality_gap,
@@ -21,10 +22,11 @@ from diffrac_cvx.estimators.affine import (
 )
 from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
+from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import inverse_or_one
-from diffrac_cvx.points.reading import many_rows, table_array
+from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
@@ -45,6 +47,7 @@ STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 AUTO = "auto"
 MIN_AUTO_POINTS, MAX_AUTO_CLUSTERS, N_HALVES = 6, 8, 6  # of n_clusters="auto"
 AUTO_TIME_FRACTION = 0.7  # of the time limit
+ROWS_WORK = 1e11  # operations of the search for labels that satisfy linear constraints, without prove
 
 
 class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
@@ -109,7 +112,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         ``diagnostics_``.
     prove : bool
         Search for the labels of least objective by `optimal_labels`, until they are certified optimal to within ``tol``
-        or the time limit; the better ones of both are ``labels_``.  For two clusters only.
+        or the time limit; the better ones of both are ``labels_``.  For two clusters only.  With bags, order, sizes or
+        rows in ``constraints`` there is a search in any case, without ``prove`` for a fixed amount of work.
     callback : callable, optional
         Called with each `Progress` of the solver, for example ``print``; a true value stops it.
 
@@ -131,7 +135,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     support_ : array of int
         Selected features: indices with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
-        Certified bounds on the optimal objective of the relaxation.
+        Certified bounds on the optimal objective of the relaxation.  For more than two clusters, at most 300 points and
+        a ridge alone, the lower one is that of a tighter relaxation, of partitions into K clusters.
     n_clusters_ : int
         Number of clusters requested, or chosen with "auto".
     n_excluded_ : int
@@ -141,10 +146,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     structure_ : StructureTest
         With ``test_structure``: the result of `structure_test`.
     optimal_ : OptimalLabels
-        With ``prove``: the result of the search.  Its certificate, if any, is in the units of X: `check_certificate`
-        verifies it on the table given to `fit`.  ``lower_bound_`` is then the bound of the search on Eq. (9).
+        With ``prove``, or bags, order, sizes or rows in ``constraints``: the result of the search.  Its certificate, if
+        any, is in the units of X: `check_certificate` verifies it on the table given to `fit`.  ``lower_bound_`` is
+        then the bound of the search on Eq. (9).
     rounded_labels_, rounded_objective_ : (n,) array of int, float
-        With ``prove``: the labels without the search, and an upper bound on their objective.
+        With ``optimal_``: the labels without the search, which may violate bags, order, sizes and rows, and an upper
+        bound on their objective.
     label_gap_ : float
         Certified optimality gap of ``labels_``: the objective exceeds that of the best partition into K clusters by at
         most this amount.  The objective is Eq. (9) for two clusters, that of `certify_clusters` for more.  Available
@@ -207,9 +214,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array, data frame or sparse matrix
-            At least as many points as clusters.  For two clusters a sparse matrix and a memory map with many rows are
-            streamed; for more they are converted to one array, which has to fit in memory.
+        X : (n, d) array, data frame, sparse matrix, memory map, dask array or table that only slices
+            At least as many points as clusters.  For two clusters a sparse matrix is streamed, and so are the last
+            three with many rows; for more they are converted to one array, which has to fit in memory.
         y : ignored
         sample_weight : (n,) array, optional
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
@@ -217,8 +224,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         constraints : Constraints, optional
             Constraints that ``labels_`` satisfies; `predict` ignores them.  Known labels +1 become label 1, and with
             them the relaxation is rounded by the signs of the products of the rows of F with that of the labelled
-            points.  More than two clusters allow only ``must_link`` and ``groups``.  For the
-            solver "low_rank".
+            points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver "low_rank".
 
         Raises
         ------
@@ -238,7 +244,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             kind = type(constraints).__name__
             raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
         table = self._read_table(X, ensure_min_samples=2)
-        n, chunklets = table.shape[0], chunklets_of(constraints, table.shape[0])
+        n, given_rows = table.shape[0], constraints is not None and constraints.are_linear
+        pairs = constraints.without_linear if constraints is not None and given_rows else constraints
+        chunklets = chunklets_of(pairs, n)
         if isinstance(self.n_clusters, str) and self.n_clusters == AUTO:
             K = self._choose_count(table_array(table), as_weights(sample_weight, n, min_positive=2))
         else:
@@ -252,21 +260,23 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         require_one_direction(self._penalty, K)
         if n < K:
             raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
+        if given_rows and K != 2:
+            raise ParameterError(f"n_clusters = {K}: bags, order, sizes and rows are about two clusters; remove them")
         if self.prove and K != 2:
             raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
         weights = as_weights(sample_weight, n, min_positive=max(K, 2))
-        streamed = hasattr(table, "toarray") or (isinstance(table, np.memmap) and many_rows(*table.shape))
+        streamed = hasattr(table, "toarray") or (is_out_of_core(table) and many_rows(*table.shape))
         plain = K == 2 and weights is None and not chunklets.max_size and self.solver in ("low_rank", "fista")
         given = table if plain and streamed else table_array(table)
         problem: dict[str, Any] = {
-            "sample_weight": None if weights is None else weights.of_all(), "constraints": constraints,
+            "sample_weight": None if weights is None else weights.of_all(), "constraints": pairs,
         }  # fmt: skip
         if self.test_structure:
             self.structure_ = structure_test(
                 given, nu=self.nu, penalty=self._penalty, n_clusters=K, standardize=self.standardize,
                 time_limit=seconds_left(STRUCTURE_TIME_FRACTION), **problem,
             )  # fmt: skip
-        data = self._scale(given, weights, constraints)
+        data = self._scale(given, weights, pairs)
         result = self._relax(data.X)
         self._store_bounds(result)
         self._store_functions(*self._find_functions(data.X, result, K), data)
@@ -278,12 +288,14 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.labels_ = constrained_labels(self._decide(table), chunklets, weights)
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
-        self.label_gap_ = optimality_gap(data.X, labels, result, max(K, 2), **options)
-        if self.prove:
+        self.lower_bound_ = bound_of_clusters(data.X, result.lower, K, **options)
+        bound: Any = self.lower_bound_ if K > 2 else result
+        self.label_gap_ = optimality_gap(data.X, labels, bound, max(K, 2), **options)
+        if self.prove or given_rows:
             self._search_optimal(given, data, weights, constraints)
             labels = rows_with_weight(self.labels_, weights)
-        objective = self.label_gap_ + self.lower_bound_
-        self.diagnostics_ = find_diagnostics(data.X, labels, result, n_clusters=K, objective=objective) if K > 1 else ()
+        costs = {"objective": self.label_gap_ + self.lower_bound_, "lower": self.lower_bound_}
+        self.diagnostics_ = find_diagnostics(data.X, labels, result, n_clusters=K, **costs) if K > 1 else ()
         if self.test_structure and K > 1 and self.structure_.verdict == "none":
             self.diagnostics_ = (self._no_structure(), *self.diagnostics_)
         for diagnostic in self.diagnostics_:
@@ -291,7 +303,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
             direction = direction_problem(data.X, float(self.nu), self._penalty)
             X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
-            self.result_ = with_all_points(result, direction, array_table(X_all), weights, constraints)
+            self.result_ = with_all_points(result, direction, array_table(X_all), weights, pairs)
         return self
 
     def _choose_count(self, given: Array, weights: PointWeights | None) -> int:
@@ -315,6 +327,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     ) -> None:
         """Search for the optimal labels, with the penalty of the scaled features, and store the better labels."""
         table, penalty, report = table_array(given), self._penalty, self.callback
+        given_rows, end = constraints is not None and constraints.are_linear, work_done() + ROWS_WORK
         pair_penalty, timer = weights_of(penalty, table.shape[1]), Timer(None)
         X = table
         if penalty.groups is None:  # in the user's units, to which the certificate refers
@@ -324,7 +337,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             X = (table - data.mean) * data.inverse_scale
 
         def callback(bounds: Bracket, nodes: int, cuts: int) -> bool:  # noqa: ARG001
-            return report is not None and bool(report(Progress(nodes, timer.elapsed, *bounds)))
+            is_asked = report is not None and bool(report(Progress(nodes, timer.elapsed, *bounds)))
+            return is_asked or (not self.prove and work_done() > end)
 
         limits: dict[str, Any] = {"tol": self.tol, "time_limit": seconds_left(), "callback": callback}
         limits |= {"sample_weight": weights, "constraints": constraints}
@@ -332,10 +346,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         objective, self.lower_bound_ = self.lower_bound_ + self.label_gap_, max(found.lower, self.lower_bound_)
         self.label_gap_ = width_of(self.lower_bound_, min(objective, found.upper))
         self.rounded_labels_, self.rounded_objective_ = self.labels_, objective
-        if found.upper >= objective:
+        if given_rows:  # which the labels without the search may violate
+            self.label_gap_ = width_of(self.lower_bound_, found.upper)
+        elif found.upper >= objective:
             return
         y = found.labels
-        if chunklets_of(constraints, len(X)).labeled < 0:
+        if not given_rows and chunklets_of(constraints, len(X)).labeled < 0:
             oriented, _ = oriented_direction(data.X, rows_with_weight(y, weights), pair_penalty)
             agreement = y @ (2.0 * self.labels_ - 1.0)
             y = y * np.sign(agreement or 1.0 if pair_penalty.is_even else oriented @ rows_with_weight(y, weights))

@@ -1,11 +1,17 @@
-"""Number of threads of the linear algebra libraries."""
+"""Threads: those of the linear algebra libraries, and calls in threads of our own."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+from diffrac_cvx.machine.deadlines import check_deadline
+
+POLL_SECONDS = 0.2  # seconds between checks of the deadline while others compute
 
 threads_outside: ContextVar[int | None] = ContextVar("threads outside one_thread", default=None)
 
@@ -39,3 +45,20 @@ def allowed_threads() -> int:
     if outside is not None:
         return outside
     return max((blas.num_threads for blas in controller().select(user_api="blas").lib_controllers), default=1)
+
+
+def in_threads(calls: Sequence[Callable[[], Any]], workers: int) -> list[Any]:
+    """Return the values of calls, in order, from threads with the caller's deadline, which is checked while waiting."""
+    pool = ThreadPoolExecutor(workers)
+    tasks = [pool.submit(copy_context().run, call) for call in calls]
+    running: set[Future[Any]] = set(tasks)
+    try:
+        while running:
+            done, running = wait(running, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
+            for task in done:
+                task.result()  # or its error, without waiting for the others
+            if running:
+                check_deadline()
+        return [task.result() for task in tasks]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # do not wait for a slow disk

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
+from diffrac_cvx.points.sliced import in_memory, is_read_by_blocks, opened
 
 Array = npt.NDArray[np.float64]
 ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
@@ -29,6 +30,9 @@ def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
 
 def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
     """Return a matrix-like input as a real (n, d) array, not copied if numeric; entries may be infinite or NaN."""
+    if is_read_by_blocks(X):
+        require_table(X, name)
+        return in_memory(X)
     for attribute, method in (("toarray", "toarray"), ("dask", "compute")):
         if hasattr(X, attribute):
             raise DataError(f"{name} is a {type(X).__name__}, not an array in memory. Pass {name}.{method}().")
@@ -70,7 +74,7 @@ def as_sparse_table(X: Any) -> Any:
 def require_table(X: Any, name: str = "X") -> None:
     """Raise DataError if X is not a non-empty 2-d array of real numbers."""
     require_numbers(X, name)
-    if X.ndim != 2:
+    if len(X.shape) != 2:
         raise DataError(f"{name} has shape {X.shape}. Pass a 2-d array; for a single feature, reshape(-1, 1).")
     if 0 in X.shape:
         raise DataError(f"{name} is empty: it has shape {X.shape}. Pass at least two rows and one column.")
@@ -163,7 +167,9 @@ def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | No
 
 def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointWeights | None:
     """Return validated weights of the rows of a table; None if absent or all equal."""
-    return None if sample_weight is None else as_weights(sample_weight, len(as_table(X)))
+    if sample_weight is None:
+        return None
+    return as_weights(sample_weight, len(opened(X)) if is_read_by_blocks(X) else len(as_table(X)))
 
 
 def all_positive_weights(weights: Array | None) -> PointWeights | None:

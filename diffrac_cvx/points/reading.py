@@ -20,16 +20,20 @@ from diffrac_cvx.points.checks import (
     centered_data,
     format_indices,
     require_moderate_scale,
+    require_table,
     require_two_points,
     rounding_floor,
     rows_with_weight,
     warn_constant,
     weights_for,
 )
+from diffrac_cvx.points.chunks import is_dask
 from diffrac_cvx.points.constraints import Chunklets, Constraints
+from diffrac_cvx.points.dask_rows import DaskRows
 from diffrac_cvx.points.dense import DenseRows
 from diffrac_cvx.points.linear_algebra import EPS, row_blocks
-from diffrac_cvx.points.rows import Rows
+from diffrac_cvx.points.rows import Indices, Rows
+from diffrac_cvx.points.sliced import in_memory, is_read_by_blocks, opened, take_rows
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
 from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.points.table import Table, array_table, centered_table
@@ -75,9 +79,10 @@ def read_points(
 ) -> Sample:
     """Return the points of positive weight of a table, validated and centred; weights may be checked before.
 
-    X is an (n, d) array, memory map or sparse matrix, or a `Table`.  With weights or constraints the points are
-    stored as an array, to which sparse matrices with constraints are converted.  Otherwise tables are streamed, without
-    a copy, if ``are_many(n, d)``; a sparse matrix is stored by columns on request, and else streamed.
+    X is an (n, d) array, a sparse matrix, a `Table`, or a table that `is_out_of_core`.  With weights or constraints the
+    points are stored as an array, to which sparse matrices with constraints are converted.  Otherwise tables are
+    streamed, without a copy, if ``are_many(n, d)``, by default if many rows are out of core; a sparse matrix is stored
+    by columns on request, and else streamed.
     """
     if isinstance(X, Table) and not (sample_weight is None and constraints is None):
         raise ParameterError("X is a Table, which holds its weights and constraints. Pass an array with these two.")
@@ -88,6 +93,7 @@ def read_points(
         centered = centered_data(X, weights, warn=warn)
         return Sample(centered_table(centered, weights, constraints), array_table(centered[0]), weights)
     shape = getattr(X, "shape", ())
+    are_many = many_rows if are_many is None and is_out_of_core(X) else are_many
     many = are_many is not None and len(shape) == 2 and are_many(*shape)
     by_columns = by_columns and not many
     if isinstance(X, Table):
@@ -111,6 +117,11 @@ def many_rows(n: int, d: int) -> bool:
     return n >= MIN_ROWS and GROWTH * ROWS_PER_SQUARE * d**2 <= n / 2
 
 
+def is_out_of_core(X: Any) -> bool:
+    """Return whether a table is read where it lies: a memory map, a dask array, or one that only slices."""
+    return isinstance(X, np.memmap) or is_read_by_blocks(X)
+
+
 # Streamed tables
 
 
@@ -126,8 +137,12 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> Table:
 
     A numeric array of any type is not copied; a sparse matrix is converted to CSR, without duplicates.
     """
-    if hasattr(X, "toarray"):
-        table: Any = as_sparse_table(X)
+    rows_class = DaskRows if is_dask(X) else StreamedRows
+    if is_read_by_blocks(X):
+        require_table(X)
+        table: Any = opened(X)
+    elif hasattr(X, "toarray"):
+        table = as_sparse_table(X)
     else:
         table = as_table(X)
         if isinstance(X, np.memmap) and table.dtype == X.dtype:
@@ -135,7 +150,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> Table:
     n = table.shape[0]
     require_two_points(n)
     zeros = np.zeros(table.shape[1])
-    rows = StreamedRows(table, mean=zeros, residual_mean=zeros, units=zeros + 1.0, threads=threads)
+    rows = rows_class(table, mean=zeros, residual_mean=zeros, units=zeros + 1.0, threads=threads)
     summaries = rows.stack(lambda block: np.stack([block.min(axis=0), block.max(axis=0), block.sum(axis=0)])[None])
     low, high, total = summaries.swapaxes(0, 1)
     smallest, largest = low.min(axis=0), high.max(axis=0)
@@ -162,6 +177,8 @@ def table_array(X: Any) -> Array:
     """Return a table as an array of doubles; raise ResourceError if it does not fit in memory."""
     n, d = X.shape
     require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "use two clusters or fewer points")
+    if is_read_by_blocks(X):
+        return np.asarray(in_memory(X), dtype=np.float64)
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
@@ -172,8 +189,21 @@ def raw_table(X: Any) -> Array:
     return table_array(X) if hasattr(X, "toarray") else as_matrix(X)
 
 
+def table_rows(X: Any, indices: Indices) -> Any:
+    """Return the rows at increasing indices of any table, as they are stored."""
+    if is_read_by_blocks(X):
+        return take_rows(X, indices)
+    return X.iloc[indices] if hasattr(X, "iloc") else X[indices]
+
+
 def table_times(X: Any, W: Array) -> Array:
     """Return X W, shape (n,) or (n, k), for a table that may be streamed."""
+
+    def of_block(block: Any) -> Array:
+        return np.asarray(np.asarray(block, dtype=np.float64) @ W)
+
+    if is_read_by_blocks(X):
+        return np.concatenate(list(opened(X).map(of_block)))
     if isinstance(X, np.memmap):
-        return np.concatenate([np.asarray(block, dtype=np.float64) @ W for block in row_blocks(X)])
+        return np.concatenate([of_block(block) for block in row_blocks(X)])
     return np.asarray(X @ W)

@@ -39,6 +39,7 @@ class Rows(ABC):
 
     in_memory = False  # whether `array` needs no computation
     is_streamed = False  # whether each sum reads the rows again; arrays of n numbers are then neither stored nor sent
+    is_distributed = False  # whether the rows stay where they lie, and are not read into memory
     rows_read: int = 0  # rows read so far, if each sum reads the rows again
 
     @property
@@ -59,6 +60,11 @@ class Rows(ABC):
     def unread_bytes(self) -> float:
         """Size in bytes of the array that `in_columns` reads into memory; 0 if the rows are there."""
         return 0.0
+
+    @property
+    def max_sample(self) -> int:
+        """Largest number of rows that a sample may have."""
+        return len(self) // 2
 
     def fits(self, copies: float, available: float) -> bool:  # noqa: ARG002  # used by streamed points
         """Return whether the given number of dense copies fits in the available bytes; always True in memory."""
@@ -234,8 +240,10 @@ class Rows(ABC):
     def residual_bounds(self, target: Array, v: Array, units: Array, target_roundings: float = 4.0) -> Array:
         """Return upper bounds on (target_i - x_i'v)^2, shape (n,), from columns scaled by units."""
 
-        def of_block(block: Array, target: Array) -> Array:
-            bounds = row_norms(block, units), target, v / units, len(self), target_roundings
+        n = len(self)
+
+        def of_block(block: Array, target: Array) -> Array:  # which does not refer to these rows, if it is sent
+            bounds = row_norms(block, units), target, v / units, n, target_roundings
             return residual_bounds(block @ v, *bounds)
 
         return self.stack(of_block, target)

@@ -1,12 +1,10 @@
 """Streamed tables with many rows: each block is centred and scaled when it is read, without a copy of the table.
 
-The table is an array, a memory map or a sparse matrix.
+The table is an array, a memory map, a sparse matrix or one that only slices.
 """
 
 import mmap
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextvars import copy_context
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any, Self, cast
@@ -16,7 +14,7 @@ import scipy.sparse
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.deadlines import check_deadline
-from diffrac_cvx.machine.threads import one_thread
+from diffrac_cvx.machine.threads import in_threads, one_thread
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import DenseRows
 from diffrac_cvx.points.factors import Factor, FactorTable, dense, order_columns
@@ -35,9 +33,9 @@ from diffrac_cvx.points.rows import (
     of_products,
     squared_norms,
 )
+from diffrac_cvx.points.sliced import SlicedTable, take_rows
 
 MAX_BLOCK_ENTRIES = 2_000_000  # entries of a block, if the table has many columns
-POLL_SECONDS = 0.2  # seconds between checks of the deadline while others read
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +46,7 @@ class StreamedRows(Rows):
     pass raises DataError.
     """
 
-    table: Any  # (n, d) array, memory map or CSR array; not copied
+    table: Any  # (n, d) array, memory map, CSR array or `SlicedTable`; not copied
     mean: Array  # (d,), of the columns
     residual_mean: Array  # (d,), mean of the columns after this subtraction
     units: Array  # (d,), factors of the centred columns; 0 for constant columns
@@ -82,27 +80,40 @@ class StreamedRows(Rows):
 
     # Parts
 
-    def map_parts(self, function: Callable[..., Any], *aligned: Array) -> list[Any]:
-        """Return ``function(part, *aligned)`` for all parts of the rows, in order, after a check of the table.
+    def map_parts(self, function: Callable[..., Any], *aligned: Array) -> Iterator[Any]:
+        """Yield ``function(part, *aligned)`` for all parts of the rows, in order, and at the end check the table.
 
         A part is `StreamedRows` of a table in memory.  Aligned arrays have one entry per row; the function receives
         those of the part.
         """
-        bounds = self.bounds()
-        parts = [replace(self, table=self.table[i:j], gram=None, threads=1, first=i, checksums=[]) for i, j in bounds]
-        aligned_parts = [tuple(values[i:j] for values in aligned) for i, j in bounds]
-        calls = [partial(function, part, *own) for part, own in zip(parts, aligned_parts, strict=True)]
-        found = in_threads(calls, self.threads) if len(calls) > 1 else [calls[0]()]
-        total: Any = sum(sum(part.checksums) for part in parts)
+        total: Any = 0.0
+        for found, part_sum in self.run_parts(function, aligned):
+            total = total + part_sum
+            yield found
         first = self.checksums[0] if self.checksums else total
         if self.checksums and not np.all(np.abs(total - first) <= self.checksum_error):
             raise DataError("X changed while it was being read. Do not modify X until the solver returns.")
         self.checksums.append(first)
-        return found
+
+    def run_parts(self, function: Callable[..., Any], aligned: tuple[Array, ...]) -> Iterable[tuple[Any, Array]]:
+        """Return ``function(part, *aligned)`` and the checksum of each part, in order."""
+        calls = [
+            partial(run_part, function, self.part(i, j), *(values[i:j] for values in aligned)) for i, j in self.bounds()
+        ]
+        return in_threads(calls, self.threads) if len(calls) > 1 else [calls[0]()]
+
+    def part(self, i: int, j: int) -> "StreamedRows":
+        """Return the rows i to j."""
+        is_sliced = isinstance(self.table, SlicedTable)
+        return self.with_table(self.table.part(i, j) if is_sliced else self.table[i:j], i)
+
+    def with_table(self, table: Any, first: int = 0) -> "StreamedRows":
+        """Return the same transformation of another table, read by one thread, or of a part from the first row on."""
+        return StreamedRows(table, self.mean, self.residual_mean, self.units, self.offset, self.basis, first=first)
 
     def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
         found = self.map_parts(lambda part, *own: Rows.stack(part, function, *own), *aligned)
-        return cast(Values, np.concatenate(found))
+        return cast(Values, np.concatenate(list(found)))
 
     def add(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
         return reduce(add_tuples, self.map_parts(lambda part, *own: Rows.add(part, function, *own), *aligned))
@@ -168,14 +179,15 @@ class StreamedRows(Rows):
 
     def take(self, indices: Indices) -> Array:
         """Return the rows at increasing indices; those of a memory map are read a few pages at a time."""
+        if isinstance(self.table, SlicedTable):
+            return self.with_table(take_rows(self.table, indices)).array()
         picked = []
         for start in range(0, len(indices), BLOCK_ROWS):
             some = indices[start : start + BLOCK_ROWS]
             picked.append(self.table[some])
             release_pages(self.table[some[0] : some[-1] + 1])
         stack = scipy.sparse.vstack if scipy.sparse.issparse(self.table) else np.concatenate
-        table = stack(picked)
-        return replace(self, table=table, checksums=[], threads=1).array()
+        return self.with_table(stack(picked)).array()
 
     def in_columns(self) -> ColumnRows:
         table = self.array()
@@ -297,6 +309,12 @@ class LabelsFactor(FactorTable):
 # Functions of parts
 
 
+def run_part(function: Callable[..., Any], part: StreamedRows, *aligned: Array) -> tuple[Any, Array]:
+    """Return the result of a part, and its checksum."""
+    found = function(part, *aligned)
+    return found, np.asarray(sum(part.checksums))
+
+
 def checksum(block: Array, first: int) -> Array:
     """Return sums of the columns, (d,), with weights that depend on the numbers of the rows and nearly sum to zero.
 
@@ -315,15 +333,3 @@ def release_pages(block: Any) -> None:
     first, last = -(-start // mmap.PAGESIZE), (start + block.nbytes) // mmap.PAGESIZE
     if last > first:
         pages.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, (last - first) * mmap.PAGESIZE)
-
-
-def in_threads(calls: Sequence[Callable[[], Any]], workers: int) -> list[Any]:
-    """Return the values of calls, in order, from threads with the caller's deadline, which is checked while waiting."""
-    pool = ThreadPoolExecutor(workers)
-    tasks = [pool.submit(copy_context().run, call) for call in calls]
-    try:
-        while wait(tasks, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION).not_done:
-            check_deadline()
-        return [task.result() for task in tasks]
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # do not wait for a slow disk

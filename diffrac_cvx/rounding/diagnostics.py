@@ -34,15 +34,16 @@ def find_diagnostics(
     *,
     n_clusters: int = 2,
     objective: float = 0.0,
+    lower: float = 0.0,
 ) -> tuple[Diagnostic, ...]:
     """Return the warnings about labels: a cluster that is empty or tiny or, if there is none, a weak lower bound.
 
-    X (n, d) has the weights of the points if it is a `Table`.  The lower bound is that of a result of (15), compared
-    with the objective of the labels, (n,) numbers or names.
+    X (n, d) has the weights of the points if it is a `Table`.  The lower bound is that of a result of (15), or the
+    given one if that is larger, compared with the objective of the labels, (n,) numbers or names.
     """
     found = small_cluster(X if isinstance(X, Table) else array_table(X), labels, n_clusters)
     if found is None and result is not None:
-        found = weak_bound(result, objective)
+        found = weak_bound(result, objective, lower)
     return () if found is None else (found,)
 
 
@@ -66,10 +67,10 @@ def small_cluster(X: Table, labels: npt.NDArray[Any], n_clusters: int) -> Diagno
     return Diagnostic(code, message, "Inspect these rows, remove them if they are errors, or increase the ridge.")
 
 
-def weak_bound(result: Result, objective: float) -> Diagnostic | None:
+def weak_bound(result: Result, objective: float, lower: float) -> Diagnostic | None:
     """Return a warning if the lower bound is below a tenth of the objective, unless the time limit is the reason."""
     ended = result.status not in (Status.TIME_LIMIT, Status.STOPPED)
-    if not ended or objective <= SMALL_COST or result.lower >= USEFUL_BOUND_FRACTION * objective:
+    if not ended or objective <= SMALL_COST or max(result.lower, lower) >= USEFUL_BOUND_FRACTION * objective:
         return None
     return Diagnostic(
         "weak bound",

@@ -403,7 +403,8 @@ def with_bracket(error: DataError, bounds: Bracket) -> DataError:
 def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> Components | None:
     """Return the components of the features between which V is zero, numbered by first feature; None if they are one.
 
-    Those between which every optimal V is zero are certified by the gap if that takes a fraction of a second.
+    Those between which every optimal V is zero are certified by the gap if that takes a fraction of a second, and the
+    rows are not distributed.
     """
     if not (problem.has_l1 and problem.pair_penalty.splits_into_blocks):
         return None
@@ -416,7 +417,7 @@ def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> 
     if found.max(initial=0) == 0:
         return None
     d, certified = len(problem.coordinates.scale) - int(problem.coordinates.has_offset), None
-    if len(problem.X) * len(penalized) ** 2 <= 1e9:
+    if len(problem.X) * len(penalized) ** 2 <= 1e9 and not problem.X.is_distributed:
         if len(point.q) != len(problem.X):  # q is not stored for streamed rows
             problem = problem.in_columns()
             point = problem.rescale(point.U)

@@ -103,11 +103,17 @@ except dc.ResourceError as error:
 #
 # - a **memory map**, ``np.load("rows.npy", mmap_mode="r")``, with at least 40 000 rows and :math:`40 d^2`: rows are read block by
 #   block and their pages let go;
+# - a **table that only slices**, such as a data set of h5py or zarr, with as many rows: an object with a shape, a NumPy dtype and
+#   row slices. Whole chunks are read, one at a time;
+# - a **dask array** with as many rows: sums over the rows are computed where its chunks lie, and only sums and small samples of
+#   rows are sent. On a cluster (:doc:`../cluster`), persist it first, so that no pass computes it again. Its chunk sizes have to be
+#   known: ``X.compute_chunk_sizes()``;
 # - a **sparse matrix** of scipy, for word counts and categories: its columns are centred and scaled implicitly. With an
 #   l1 penalty this works for many thousands of columns; without one V is dense, which limits the number of columns.
 #
-# Tables in other files, such as zarr, parquet or HDF, are written to a memory map first: ``dask.array.store`` fills one, made by
-# ``np.lib.format.open_memmap("rows.npy", "w+", np.float32, shape)``, chunk by chunk.
+# With fewer rows, sample weights, constraints or more than two clusters, the first three are read into memory, and so they are by
+# all other functions. Tables in other files, such as Parquet, become dask arrays by
+# ``dask.dataframe.read_parquet("rows.parquet").to_dask_array(lengths=True)``.
 #
 # The solver reads all rows a few times: once for every bracket in its history. Between passes it works on a sample.
 
@@ -129,14 +135,30 @@ with tempfile.TemporaryDirectory() as folder:
     labels = dc.rounding.kmeans_centered(result.factor)
     print(f"clusters of {np.sum(labels > 0)} and {np.sum(labels < 0)} points")
 
+# %%
+# A dask array has the same calls, here with chunks in threads of this process:
+
+import dask.array as da
+
+rows = da.random.default_rng(0).standard_normal((100_000, 10), chunks=(20_000, 10))
+rows = da.concatenate(
+    [rows[:, :1] + 3.0 * (da.arange(100_000, chunks=20_000)[:, None] < 50_000), rows[:, 1:]],
+    axis=1,
+)
+result = dc.low_rank(rows, tol=1e-4)
+print(f"{result.bracket} after {result.history[-1].rows / 100_000:.0f} passes")
+
+# %%
+# A sparse matrix is given to an estimator:
+
 counts = scipy.sparse.random_array((2000, 500), density=0.01, rng=rng, format="csr")
 model = dc.DiffracClustering(lam=0.1, ridge=0.0).fit(counts)
 gap = dc.format_upper(model.result_.gap)
 print(f"{len(model.support_)} of 500 columns are selected, certified gap {gap}")
 
 # %%
-# CVXPY's builders, more than two clusters, `certify_y`, sample weights and `compare` require an array; their error names the
-# conversion (``X.toarray()``).
+# CVXPY's builders, more than two clusters, `certify_y`, sample weights and `compare` require an array instead of a sparse matrix;
+# their error names the conversion (``X.toarray()``).
 #
 # Measurements of ``make scale``, to a certified gap of 0.001, with one thread. *Additional memory* is the peak of the whole process
 # minus its size before:

@@ -15,8 +15,9 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.certificate import Certificate, Proof, parse
 from diffrac_cvx.certificates.checker import Statement, covers_all_signs
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.labels import Rows
+from diffrac_cvx.certificates.labels import Products, Rows, Sets, clique_rows
 from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.solvers.exact import portfolio
 from diffrac_cvx.solvers.factored import solver
 
 NU = 0.6
@@ -261,6 +262,27 @@ def searched(kind):
         X = table(20, 3)
         linked = dc.Constraints([(0, 2), (4, 6)], [(1, 2)])
         given = dc.optimal_labels(X, ridge=0.1, tol=1e-2, constraints=linked).certificate
+    elif kind == "linear":
+        X = table(16, 3)
+        known = [None] * 14 + [-1, 1]
+        some = dc.Constraints(
+            [(0, 2)], labels=known, bags=[[1, 3, 4], [5, 14]], equal=(np.eye(6, 16, 6).sum(axis=0), 0)
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(portfolio.Tree, "search", lambda tree, _=0: tree.try_labels(tree.closest(np.zeros(14))))
+            given = dc.optimal_labels(X, ridge=0.1, tol=1e-3, constraints=some).certificate
+        assert given.proofs[0].products is not None
+        assert given.proofs[0].equal is not None
+    elif kind == "partition":
+        X = dc.datasets.make_planted(30, 4, noise=0.6, rng=0).X
+        given = dc.optimal_partition(X, 3, ridge=0.3, tol=1e-3).certificate
+        assert len(given.proofs[0].sets.centers) > 9
+    elif kind == "branches of rows":
+        X = table(9, 3)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(portfolio, "cut_relaxation", lambda *_: None)
+            given = dc.optimal_labels(X, ridge=0.1, tol=1e-6, constraints=dc.Constraints(sizes=(2, 3))).certificate
+        assert any(proof.u is None for proof in given.proofs)
     elif kind == "labels":
         X = table(14, 3)
         given = dc.solve(dc.penalized_nu(X, NU, ridge=0.1), "CLARABEL").certificate
@@ -307,6 +329,14 @@ def trivial(given):
 
 def with_rows(given, **changes):
     return with_proof(given, rows=given.proofs[0].rows._replace(**changes))
+
+
+def with_sets(given, **changes):
+    return with_proof(given, sets=given.proofs[0].sets._replace(**changes))
+
+
+def with_products(given, **changes):
+    return with_proof(given, products=given.proofs[0].products._replace(**changes))
 
 
 def changed(array, place, value):
@@ -456,6 +486,10 @@ TAMPERED = {
     "an independent column that is excluded": ("no penalty", lambda c: with_fields(c, excluded=np.array([1]))),
     "weights that overflow": ("rows", lambda c: with_fields(c, weights=np.full(24, 1e308) * np.arange(1, 25) / 24)),
     "weights with another sum": ("rows", lambda c: with_fields(c, weights=np.arange(1.0, 25.0) / 299.0)),
+    "weights with a sum near 1": (
+        "rows",
+        lambda c: with_fields(c, weights=np.arange(1.0, 25.0) / 300.0 * (1.0 + 1e-13)),
+    ),
     "negative weights": ("rows", lambda c: with_fields(c, weights=-np.ones(24))),
     "a weight for one point alone": ("rows", lambda c: with_fields(c, weights=np.eye(24)[0])),
     "nu above 1": ("rows", lambda c: with_fields(c, nu=1.5)),
@@ -476,6 +510,96 @@ TAMPERED = {
     "labels that violate the constraints": (
         "constrained",
         lambda c: with_fields(c, labels=changed(c.labels, 0, -c.labels[0])),
+    ),
+    "products of a row that does not exist": (
+        "linear",
+        lambda c: with_products(c, rows=c.proofs[0].products.rows + 100),
+    ),
+    "products of a chunklet that does not exist": (
+        "linear",
+        lambda c: with_products(c, chunklets=c.proofs[0].products.chunklets + 16),
+    ),
+    "products of a sign that is 0": ("linear", lambda c: with_products(c, signs=0 * c.proofs[0].products.signs)),
+    "products with negative multipliers": (
+        "linear",
+        lambda c: with_products(c, multipliers=c.proofs[0].products.multipliers - 1e-3),
+    ),
+    "products of the kind of rows": ("rows", lambda c: with_rows(c, kinds=1 + c.proofs[0].rows.kinds)),
+    "products without constraints": (
+        "rows",
+        lambda c: with_proof(c, products=Products(np.zeros(1), np.zeros(1), np.ones(1), np.ones(1))),
+    ),
+    "multipliers of two equations for one": (
+        "linear",
+        lambda c: with_proof(c, equal=np.tile(c.proofs[0].equal, (2, 1))),
+    ),
+    "multipliers of equations without constraints": ("rows", lambda c: with_proof(c, equal=np.zeros((1, 24)))),
+    "multipliers of an equation that are too short": (
+        "linear",
+        lambda c: with_proof(c, equal=c.proofs[0].equal[:, :-1]),
+    ),
+    "labels that violate a bag": (
+        "linear",
+        lambda c: with_fields(c, labels=np.where(np.arange(16) < 15, -1.0, 1.0)),
+    ),
+    "labels that are not the known ones": ("linear", lambda c: with_fields(c, labels=-c.labels)),
+    "known labels of a chunklet that does not exist": ("linear", lambda c: with_fields(c, labeled=15)),
+    "a bag of a point that does not exist": (
+        "linear",
+        lambda c: {**trivial(c), "at_most_places": c.arrays()["at_most_places"] + [0, 16]},
+    ),
+    "a bag without its right side": (
+        "linear",
+        lambda c: {**trivial(c), "at_most_right": c.arrays()["at_most_right"][:-1]},
+    ),
+    "a set that has a point twice": (
+        "partition",
+        lambda c: with_sets(c, members=c.proofs[0].sets.members[:, [0, 0, 2, 3, 4]]),
+    ),
+    "a set that has its center": ("partition", lambda c: with_sets(c, centers=c.proofs[0].sets.members[:, 0])),
+    "a set without a center that has K points": (
+        "partition",
+        lambda c: with_sets(c, centers=-1 + 0 * c.proofs[0].sets.centers),
+    ),
+    "a set of one point": (
+        "partition",
+        lambda c: with_sets(c, members=np.where(np.arange(5) < 1, c.proofs[0].sets.members, -1)),
+    ),
+    "a set of a point that does not exist": (
+        "partition",
+        lambda c: with_sets(c, members=c.proofs[0].sets.members + 25),
+    ),
+    "negative multipliers of sets": (
+        "partition",
+        lambda c: with_sets(c, multipliers=c.proofs[0].sets.multipliers - 1e-3),
+    ),
+    "negative floors": ("partition", lambda c: with_proof(c, floors=c.proofs[0].floors - 1e-3)),
+    "floors of fewer points": ("partition", lambda c: with_proof(c, floors=c.proofs[0].floors[:-1, :-1])),
+    "floors of labels": ("rows", lambda c: with_proof(c, floors=np.zeros((24, 24)))),
+    "sets of labels": (
+        "rows",
+        lambda c: with_proof(c, sets=Sets(np.zeros(1), np.array([[1, 2]]), np.ones(1))),
+    ),
+    "triangles of signs for three clusters": (
+        "partition",
+        lambda c: with_proof(c, rows=clique_rows(np.array([[0, 1, 2]]), np.ones((1, 3), np.int8), np.ones(1))),
+    ),
+    "products of three clusters": (
+        "partition",
+        lambda c: with_proof(c, products=Products(np.zeros(1), np.zeros(1), np.ones(1), np.ones(1))),
+    ),
+    "an l1 term of three clusters": ("partition", lambda c: {**trivial(c), "c": np.ones(4)}),
+    "a branch that the rows do not exclude": (
+        "branches of rows",
+        lambda c: with_proof(c, **(Proof()._asdict() | {"signs": np.sign(c.proofs[0].signs)})),
+    ),
+    "a branch without multipliers or rows": (
+        "branches",
+        lambda c: with_proof(c, **(Proof()._asdict() | {"signs": c.proofs[0].signs})),
+    ),
+    "rows and known signs": (
+        "linear",
+        lambda c: {**trivial(replace(c, proofs=())), "nonnegative": np.ones(3)},
     ),
     "known signs of K clusters": ("signs", lambda c: with_fields(c, relaxation="clusters", n_clusters=3, G=None)),
     "constraints of K clusters": (
@@ -641,8 +765,22 @@ def check_random_changes(tmp_path, kind, seeds):
 
 STATEMENT = (
     "relaxation", "nu", "alpha", "n_clusters", "a", "c", "groups", "nonnegative", "weights", "membership", "sign",
+    "labeled", "at_most_places", "at_most_values", "at_most_right", "equal_places", "equal_values", "equal_right",
 )  # fmt: skip
-KINDS = ["rows", "branches", "labels", "imbalance", "working set", "blocks", "l1", "groups", "signs", "no penalty"]
+KINDS = [
+    "rows",
+    "branches",
+    "linear",
+    "branches of rows",
+    "labels",
+    "imbalance",
+    "working set",
+    "blocks",
+    "l1",
+    "groups",
+    "signs",
+    "no penalty",
+]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -11,6 +11,7 @@ from diffrac_cvx.certificates.labels import (
     LabelDual,
     LabelProblem,
     Rows,
+    centering_errors,
     clique_rows,
     factorization_error,
     join_rows,
@@ -62,6 +63,17 @@ def test_nothing_is_proved_if_the_best_direction_may_be_arbitrarily_long():
         assert problem.lower_bound(LabelDual(np.full(9, 10.0))) == -np.inf
 
 
+def test_the_least_eigenvalue_of_the_metric_is_certified_if_it_exceeds_all_errors():
+    """Of 300 equal columns it is the ridge, and a factorisation may be off by more than their sums."""
+    X, found = np.repeat(np.random.default_rng(0).standard_normal((3, 1)), 300, axis=1), []
+    for a in np.geomspace(1e-7, 1e-4, 40):
+        problem = label_problem(X, a=a)
+        margin = problem.error + 2.0 * factorization_error(problem.A)
+        found.append(problem.least > 0.0)
+        assert not found[-1] or problem.ridge[0] >= 1.9 * margin
+    assert 0 < sum(found) < 40
+
+
 def test_the_box_of_a_multiplier_and_its_diagonal_are_inside_the_exact_ones():
     rounded_up = np.zeros(2, dtype=int)
     for seed in range(20):
@@ -94,6 +106,17 @@ def test_the_error_of_the_matrix_counts_its_three_blocks():
     assert problem.error >= sum(blocks)
 
 
+def test_each_error_counts_the_terms_of_its_sum():
+    X, k = np.random.default_rng(0).standard_normal((300, 2)), 1000
+    assert np.all(centering_errors(X) >= 2.0 * relative(300) * np.abs(X).max(axis=0))
+    assert factorization_error(np.eye(300)) >= 300 * relative(2 * 300)
+    problem, mu = label_problem(X[:5], a=0.3), np.ones(5)
+    rows = clique_rows(np.tile([0, 1, 2], (k, 1)), np.ones((k, 3), np.int8), np.ones(k))
+    M, error, total = problem.dual_matrix(LabelDual(mu, rows))
+    assert error >= problem.error + 2.0 * relative(k) * np.linalg.norm(np.triu(M[:5, :5], 1))
+    assert total >= (5.0 + k) * (1.0 + relative(k))
+
+
 def test_a_bound_is_the_same_in_all_units_of_the_columns():
     rng, unit = np.random.default_rng(0), 2.0 ** np.array([0, 7, -9])
     X, C, mu = (
@@ -105,6 +128,19 @@ def test_a_bound_is_the_same_in_all_units_of_the_columns():
     assert (
         plain.lower_bound(LabelDual(mu, C=C)) == other.lower_bound(LabelDual(mu, C=C * np.outer(unit, unit))) > -np.inf
     )
+
+
+def test_signs_of_points_in_their_chunklets_turn_the_rows_of_the_matrix():
+    X, sign = np.random.default_rng(0).standard_normal((6, 2)), np.array([1.0, -1.0, -1.0, 1.0, -1.0, 1.0])
+    ones = np.ones(6)
+    plain, turned = (
+        LabelProblem(X, 0.3, ones[:2], ones[:2], ones, np.arange(6), one, np.ones(2, dtype=bool)).dual_matrix(
+            LabelDual(ones)
+        )[0]
+        for one in (ones, sign)
+    )
+    both = np.append(sign, np.ones(2))
+    np.testing.assert_array_equal(turned, plain * np.outer(both, both))
 
 
 def test_the_bound_is_lower_by_all_errors_of_its_matrix_and_nothing_is_proved_by_an_indefinite_one():

@@ -1,6 +1,7 @@
 """The one proof of lower bounds: against exact arithmetic, its traps, and every error term, left out."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -151,6 +152,18 @@ def test_the_rounding_of_the_products_of_a_large_correction_is_counted():
             assert not proof.is_sum_positive(np.where(weak, -1e-3, 1.0), none, z, weak)
 
 
+def test_the_rounding_of_what_is_eliminated_from_a_diagonal_counts_with_its_size():
+    """Diagonals d that are next above the computed e^2/m, and some below the exact one."""
+    rng, negative, weak = np.random.default_rng(0), 0, np.array([True, False])
+    for e, m in rng.uniform(1.0, 2.0, (400, 2)):
+        d = float(np.nextafter(e * (1.0 / m) * e, np.inf))
+        if Fraction(d) * Fraction(m) < Fraction(e) ** 2:
+            E = scipy.sparse.csr_array([[0.0, e], [e, 0.0]])
+            assert not proof.is_sum_positive(np.array([d, m]), E, np.zeros((2, 0)), weak)
+            negative += 1
+    assert negative > 5
+
+
 def test_a_diagonal_that_is_no_number_is_not_dominant():
     assert len(prove(remainder_of(np.diag([np.nan, 1.0])), pairs_of(np.zeros((2, 2))))) == 1
 
@@ -262,6 +275,23 @@ def test_errors_in_whitened_coordinates_scale_as_s_and_count_all_that_the_coordi
 def test_feature_groups_inside_their_balls_are_not_joined():
     at = remainder_of(np.diag(np.full(4, 0.5)), F=np.full((1, 4), 1e-3), lam=0.3, groups=[0, 0, 1, 1])
     assert len(proof.clip_groups(at)[1][0]) == 0
+
+
+def test_feature_groups_need_not_be_of_consecutive_columns():
+    at = remainder_of(np.diag(np.full(5, 0.5)), lam=0.3, groups=[0, 1, 2, 0, 2])
+    assert [block.tolist() for block, _ in proof.clip_groups(at)[0]] == [[0, 3], [2, 4]]
+
+
+def test_s_is_of_sums_over_the_rows_and_not_of_the_square_of_a_root():
+    """The errors of S are those of the sums alone."""
+    split, u = (
+        block_problem(direction_problem(centered_normal(20, 3), 1.0, dc.Penalty(a=0.1, c=0.05)), BOTH),
+        np.ones(20),
+    )
+    X = split.inner.X.array()
+    split.inner.__dict__["R"] = np.zeros((2, 2))
+    P, _ = eliminated_matrix(split, u, 3.0, split.inner.X.weighted_gram(u), None, whitened=False)
+    np.testing.assert_allclose(P, 2.0 * X.T @ X / 20 + 3.0 * np.diag(split.inner.a**2 + split.inner.c**2), rtol=1e-12)
 
 
 def test_where_too_many_rows_are_weak_those_dominant_by_less_are_eliminated(monkeypatch):

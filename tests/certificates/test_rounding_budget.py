@@ -172,6 +172,17 @@ def test_no_weight_of_one_pass_over_the_rows_is_above_its_bound(least):
     assert np.max(1.0 / np.sqrt(np.maximum(q, floor))) <= sums.largest[0] * (1.0 + 1e-12)
 
 
+@pytest.mark.parametrize("least", [1e-9, 1e-1, 1.0])
+def test_the_gram_matrix_of_one_pass_over_the_rows_and_its_mean_are_of_the_same_weights(least):
+    x = np.random.default_rng(0).choice([-1.0, 1.0], (40, 1)) * np.append(least, np.ones(39))[:, None]
+    problem = direction_problem(as_rows(x - x.mean(axis=0)), 1.0, dc.Penalty())
+    sums = sums_of_rows(problem, np.eye(1))
+    floor = 1e-12 * float(np.sum(sums.U * (problem.A @ sums.U)))
+    u = 1.0 / np.sqrt(np.maximum(problem.X.quadratic_forms(sums.U), floor))
+    np.testing.assert_allclose(sums.M, problem.X.weighted_gram(u), rtol=1e-12)
+    assert sums.inverse_mean == pytest.approx(np.mean(1.0 / u), rel=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["l1", "pairs"])
 def test_the_box_of_a_multiplier_is_inside_the_exact_one(kind):
     rounded_up, off = 0, ~np.eye(4, dtype=bool)

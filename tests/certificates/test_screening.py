@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.sparse
 from instances import centered_normal, normal
 from penalties import PairWeights, PenaltyOfPairs, draw_sides
 from posed import direction_problem, linked_points
@@ -24,6 +26,7 @@ from diffrac_cvx.certificates.screening import (
 )
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import WhiteningErrorBounds, sum_error
+from diffrac_cvx.points.reading import read_points
 
 ONE, EVERY = np.zeros(1, dtype=int), slice(None)
 
@@ -164,6 +167,32 @@ def test_no_pair_is_further_from_the_optimal_one_than_the_radius_of_its_gap_wher
     assert np.max(moved / between / np.outer(split.c, split.c)) > 0.05
 
 
+def test_the_radius_of_a_gap_counts_all_columns_that_are_eliminated():
+    """Four orthogonal columns of signs, the last two eliminated, and a gap that allows another weight of one row."""
+    split, u = (
+        split_of(scipy.linalg.hadamard(8)[:, 1:5].astype(float), c=np.array([0.3, 0.3, 0.0, 0.0])),
+        np.full(8, 0.5),
+    )
+    X, F, step = split.X.array(), split.F, 0.1 * np.eye(8)[0]
+
+    def pairs(u):
+        cross = (X * (u - 1.0)[:, None]).T @ F / 8
+        return X.T @ ((u - 1.0)[:, None] * X) / 8 + cross @ np.linalg.solve(F.T @ ((1.0 - u)[:, None] * F) / 8, cross.T)
+
+    between = gap_safe_distance(eliminate(split, u, 1.0), step**2 / 8)(EVERY, EVERY) * np.outer(split.c, split.c)
+    assert np.all(np.abs(pairs(u + step) - pairs(u)) <= between)
+
+
+def test_nothing_is_said_where_two_columns_that_are_eliminated_may_become_collinear_together():
+    """The gap allows a weight of one row at which S is singular along both columns, along neither alone."""
+    split = split_of(normal(40, 4), c=np.array([0.3, 0.3, 0.0, 0.0]))
+    at, singular = eliminate(split, np.full(40, 0.5), 1.0), 0.5 / np.sum(split.F**2, axis=1)
+    row = int(np.argmin(np.abs(np.abs(split.F[:, 0]) - np.abs(split.F[:, 1]))))
+    for moved, is_known in ((0.4, True), (1.0, False)):
+        w = 40.0 * (moved * singular) ** 2 * (np.arange(40) == row)
+        assert (gap_safe_distance(at, w) is not None) == is_known
+
+
 @pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
 def test_a_pair_at_the_end_of_its_box_is_kept_however_its_bound_is_rounded(monkeypatch, single):
     for seed in range(10):
@@ -184,6 +213,15 @@ def test_a_column_that_may_be_far_off_is_kept_beside_others_that_are_not():
     assert np.any((found.j == 0) & (found.k == 2))
 
 
+def test_the_known_signs_of_pairs_are_those_of_the_columns_that_are_not_eliminated():
+    """Of the first two columns, the first is eliminated: each pair of the others has a lower end."""
+    X = centered_normal(40, 4) + 3.0 * centered_normal(40, 1, 1)
+    problem = direction_problem(X, 1.0, dc.Penalty(lam=0.01, ridge=9.0, nonnegative=[0, 1]))
+    at = eliminate(block_problem(problem, ONE), np.full(40, 0.5), 1.0)
+    assert np.all(at.gram(EVERY, EVERY)[np.triu_indices(3, 1)] < 0.0)
+    assert len(screen_pairs(at, np.arange(3)).j) == 3
+
+
 @pytest.mark.parametrize("entry", [np.nan, np.inf])
 def test_pairs_that_are_no_numbers_are_kept(entry):
     at = eliminate(split_of(normal(50, 4), c=0.5), np.full(50, 0.9), 1.0)
@@ -191,6 +229,24 @@ def test_pairs_that_are_no_numbers_are_kept(entry):
     with np.errstate(invalid="ignore"):
         found = screen_pairs(at, np.arange(4))
     assert len(found.j) == len(found.violated().j) == 6
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+def test_the_sizes_of_the_terms_of_s_count_those_of_the_weights_and_of_sparse_columns_and_their_means(form):
+    """A column with few zeros, stored as it is, has entries and a mean that cancel."""
+    table, u, t = np.where(uniform(0.0, 1.0, (40, 3)) < 0.9, 5.0 + normal(40, 3), 0.0), uniform(10.0, 30.0, 40), 0.01
+    problem = direction_problem(read_points(form(table), by_columns=True).X, 1.0, dc.Penalty(a=0.1, c=0.05))
+    inside, outside = block_problem(problem, np.arange(3)), block_problem(problem, ONE[:0])
+    mean = table.mean(axis=0)
+    terms = np.abs(table) + mean if form is scipy.sparse.csr_array else np.abs(table - mean)
+    least = np.mean((u + t)[:, None] * (terms * problem.coordinates.scale) ** 2, axis=0) * (1.0 - 1e-9)
+    assert np.all(inside.inner_sizes(u, t, problem.X.weighted_gram(u)) ** 2 >= least)
+    assert np.all(outside.sizes(u, t) ** 2 >= least)
+
+
+def test_the_terms_of_s_are_those_of_the_sums_over_rows_and_of_points():
+    linked = linked_points(normal(300, 2), dc.Constraints([(0, i) for i in range(1, 200)]))
+    assert block_problem(direction_problem(linked, 1.0, dc.Penalty(c=0.3))).n_terms >= 300 + 200
 
 
 # Single precision
@@ -239,6 +295,9 @@ def test_single_precision_counts_the_products_of_what_is_eliminated(monkeypatch)
     K = np.where(np.arange(8) % 3, 0.3 * np.random.default_rng(0).standard_normal((20, 8)), 0.0)
     _, G, single, rounding = in_single(monkeypatch, 8, np.full(50, 0.9), 1.0, K)
     assert 0.0 < np.abs(single - G).max() <= rounding < 0.1
+    K = np.tile(K, (20, 1))
+    rounding = in_single(monkeypatch, 8, np.full(50, 0.9), 1.0, K)[-1]
+    assert rounding >= len(K) * np.finfo(np.float32).eps * np.max(np.sum(K**2, axis=0))
 
 
 def test_no_pair_is_lost_that_underflows_in_single_precision(monkeypatch):

@@ -279,8 +279,9 @@ def test_of_large_tables_a_sample_of_the_rows_is_tested():
 
 def test_a_lower_bound_far_below_the_cost_is_a_warning():
     result = dc.low_rank(normal(60, 4), ridge=0.3)
-    assert weak_bound(result, 2.0 * result.lower) is None
-    assert weak_bound(result, 11.0 * result.lower).code == "weak bound"
+    assert weak_bound(result, 2.0 * result.lower, 0.0) is None
+    assert weak_bound(result, 11.0 * result.lower, 0.0).code == "weak bound"
+    assert weak_bound(result, 11.0 * result.lower, 5.0 * result.lower) is None
 
 
 @pytest.mark.usefixtures("one_partition")

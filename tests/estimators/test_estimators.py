@@ -268,3 +268,34 @@ def test_a_kernel_before_the_split_finds_groups_that_no_line_divides_and_all_its
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
     alone = dc.low_rank(root - root.mean(axis=0), ridge=0.1, tol=1e-4)
     assert max(alone.lower, whole.lower_bound_) <= min(alone.upper, whole.upper_bound_)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"bags": [[0, 1, 2], [3, 4]], "labels": [None] * 30 + [-1] * 10},
+        {"sizes": (5, 12)},
+        {"order": [list(range(0, 20)), list(range(39, 20, -1))], "must_link": [(0, 1)]},
+        {"equal": (np.eye(2, 40), [1, -1]), "at_most": (np.ones((1, 40)), [0.0])},
+    ],
+    ids=["bags", "sizes", "order", "rows"],
+)
+def test_labels_obey_rows_and_the_gap_is_that_of_the_best_labels_that_do(rows):
+    X = dc.datasets.make_planted(40, 3, 3, rng=0).X * [1.0, 1e3, 1e-3] + 5.0
+    constraints = dc.Constraints(**rows)
+    model = dc.DiffracClustering(ridge=0.3).fit(X, constraints=constraints)
+    labels = 2.0 * model.labels_ - 1.0
+    assert constraints.linear_of(40).violated(labels) == []
+    np.testing.assert_array_equal(labels, model.optimal_.labels)
+    assert model.label_gap_ <= 1e-3
+    ridge = 0.3 * np.var(X, axis=0)  # of standardised columns
+    best = dc.optimal_labels(X, ridge=ridge, constraints=constraints, tol=1e-6)
+    assert model.lower_bound_ <= best.upper
+    assert model.lower_bound_ + model.label_gap_ >= best.lower
+    assert dc.check_certificate(X, model.optimal_).lower == model.optimal_.lower
+
+
+def test_rows_are_about_two_clusters():
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    with pytest.raises(dc.ParameterError, match="n_clusters = 3: bags, order, sizes and rows"):
+        dc.DiffracClustering(n_clusters=3).fit(X, constraints=dc.Constraints(sizes=(3, 5)))

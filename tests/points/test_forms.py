@@ -85,12 +85,18 @@ def is_own(function, module):
 
 FUNCTIONS = functions_of("X")
 # Formats in memory that a function could misread before it converts them to numbers.
-QUICK = ("tuples", "data frame of Int64", "int8", "matrix", "read-only", "memory map", "csc")
+QUICK = ("tuples", "data frame of Int64", "int8", "matrix", "read-only", "memory map", "only slices", "csc")
 COSTLY = {*dc.registry.RELAXATIONS, "gaussian_mixture", "structure_test"}  # with CVXPY, or with many resamples
 QUICK_OF_COSTLY = ("data frame of Int64", "int8", "csc")
 every_matrix = quick_or_slow(
     "form, matrix, penalty",
-    list(product(("array", "list", "single precision", "data frame", "memory map", *BY_PARTS), MATRICES, PENALTIES)),
+    list(
+        product(
+            ("array", "list", "single precision", "data frame", "memory map", "dask array", *BY_PARTS),
+            MATRICES,
+            PENALTIES,
+        )
+    ),
     [
         *(("array", matrix, "l1") for matrix in MATRICES),
         *product(("csc",), ("result", "too large"), ("l1",)),

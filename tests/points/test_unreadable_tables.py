@@ -120,6 +120,6 @@ def test_threads_give_the_sums_of_one_thread_and_keep_a_limit():
             raise deadlines.EarlyExitError(dc.Status.TIME_LIMIT)
 
     with pytest.raises(deadlines.EarlyExitError), deadlines.time_limited(deadlines.Deadline(lambda: np.inf, check)):
-        two.map_parts(lambda part: ended.wait(60.0))
+        list(two.map_parts(lambda part: ended.wait(60.0)))
     assert time.perf_counter() - started < 15.0
     ended.set()  # otherwise the process would wait for the threads

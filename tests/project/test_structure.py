@@ -40,6 +40,8 @@ PROOFS = {
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
+    "dask": {"points.chunks"},
+    "distributed": set(),
     "marimo": {"app.page.notebook"},
     "matplotlib": {"plotting.canvas", "app.render"},
     "openpyxl": {"datasets.file_columns"},

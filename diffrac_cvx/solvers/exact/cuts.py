@@ -19,7 +19,7 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.labels import LabelDual, LabelProblem, Products, Rows, clique_rows, join_rows
+from diffrac_cvx.certificates.labels import LabelDual, LabelProblem, Products, Rows, Sets, clique_rows, join_rows
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import unit_rows
@@ -33,10 +33,12 @@ NEW_CUTS = 15  # times m: inequalities added in a round, at most
 SLACK = 0.01  # inequalities with more slack and without a multiplier are removed
 MIN_VIOLATION = 1e-3
 FIRST_ROWS = 0.12  # part of the rows whose triangles are searched in the first rounds
-FIRST_RANK = 24
+FIRST_RANK, MAX_STIFFNESS = 24, 200.0
 CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
 NEW_PRODUCTS = 3  # times m: products of linear constraints added in a round, at most
 STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # of equations with coefficients of norm one, in steps and in a proof
+LEAST_WEIGHT = 1e-3  # of a point, times m, in the lift of a diagonal
+NEGLIGIBLE = 0.03  # part of the largest singular value of F below which a direction is dropped
 STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fallen to this part
 
 
@@ -68,7 +70,7 @@ class CutRelaxation:
         self.stiffness_C = min(36.0 * len(problem.c), 60.0 / max(float(self.box.max(initial=0.0)), 1e-300))
         self.rows, self.root = self.whitened_rows(), inverse_root(problem.A + self.C)
         self.U = self.best_directions(self.F)
-        self.parts: list[Cliques | Products] = [
+        self.parts: list[Cliques | Products | Sets] = [
             Cliques(np.zeros((0, q), np.int64), np.zeros((0, q), np.int8), np.zeros(0)) for q in SIZES
         ]
         self.E, self.norms_E = np.zeros((m, 0)), np.zeros(0)
@@ -79,7 +81,9 @@ class CutRelaxation:
             self.norms_E = np.maximum(np.linalg.norm(problem.equations, axis=1), 1e-300)
             self.E = problem.equations.T / self.norms_E
         self.force = np.zeros((self.E.shape[1], self.F.shape[1]))  # multipliers of E'F = 0
-        self.stiffness, self.lower, self.n_rounds = 1.0, -np.inf, 0
+        self.floors: Array | None = None  # multipliers of floors of Y, for more than two clusters
+        self.settled_gap = np.inf  # part of the first gap up to which F is turned to its principal axes
+        self.stiffness, self.most_stiffness, self.lower, self.n_rounds = 1.0, MAX_STIFFNESS, -np.inf, 0
         self.dual: LabelDual | None = None  # which proves `lower`
         self.index()
 
@@ -92,8 +96,10 @@ class CutRelaxation:
         self.matrix = scipy.sparse.csr_array(entries, shape=(len(rows.ends), m * m))
         self.multipliers, self.right = rows.multipliers, rows.right
 
-    def rows_of(self, part: Cliques | Products) -> Rows:
+    def rows_of(self, part: Cliques | Products | Sets) -> Rows:
         """Return inequalities of one kind as rows."""
+        if isinstance(part, Sets):
+            return part.rows(self.problem.n_clusters)
         return part.rows() if isinstance(part, Cliques) else self.problem.product_rows(part)
 
     def split(self, values: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
@@ -199,10 +205,15 @@ class CutRelaxation:
             excess = self.E.T @ F
             value += m * (STIFFNESS_EQUAL * inner(excess, excess) + inner(self.force, excess))
             G += m * (self.E @ (2.0 * STIFFNESS_EQUAL * excess + self.force))
-        if self.n_cuts:
-            shifted = np.maximum(g + self.stiffness * self.violations(F @ F.T), 0.0)
+        if self.n_cuts or self.floors is not None:
+            Y = F @ F.T
+            shifted = np.maximum(g + self.stiffness * self.violations(Y), 0.0)
             value += (float(shifted @ shifted) - float(g @ g)) / (2.0 * self.stiffness)
             G += self.weighted_matrix(shifted) @ F
+            if self.floors is not None:
+                floors = self.raised_floors(Y)
+                value += (inner(floors, floors) - inner(self.floors, self.floors)) / (4.0 * self.stiffness)
+                G -= floors @ F
         G -= F * np.einsum("ij,ij->i", F, G)[:, None]
         return Point(Z, value, np.vstack([G / norms[:, None], D]))
 
@@ -235,10 +246,13 @@ class CutRelaxation:
 
     def update_multipliers(self) -> float:
         """Set all multipliers to the maximisers of the augmented Lagrangian; return the largest violation before."""
-        violations = self.violations(self.F @ self.F.T)
+        Y = self.F @ self.F.T
+        violations = self.violations(Y)
         self.multipliers = np.maximum(self.multipliers + self.stiffness * violations, 0.0)
         parts = self.split(self.multipliers)
         self.parts = [each._replace(multipliers=part) for each, part in zip(self.parts, parts, strict=True)]
+        if self.floors is not None:
+            self.floors = self.raised_floors(Y)
         excess = self.E.T @ self.F
         self.force = self.force + 2.0 * STIFFNESS_EQUAL * excess
         if len(self.U):
@@ -247,24 +261,39 @@ class CutRelaxation:
             self.rows = self.whitened_rows()
         return max(float(violations.max(initial=0.0)), float(np.abs(excess).max(initial=0.0)))
 
+    def raised_floors(self, Y: Array) -> Array:
+        """Return the multipliers of Y_ij >= -1/(K - 1) in the augmented Lagrangian, symmetric with a zero diagonal."""
+        assert self.floors is not None
+        raised = np.maximum(self.floors - self.stiffness * (Y + 1.0 / (self.problem.n_clusters - 1.0)), 0.0)
+        np.fill_diagonal(raised, 0.0)
+        return np.asarray(raised)
+
     def certify(self) -> tuple[float, Array]:
         """Certify the bound of the multipliers; return it, as computed, and eigenvectors that violate the dual."""
         m, F = len(self.rows), self.F
         S = -(self.rows @ self.rows.T)
         if self.n_cuts:
             S += self.weighted_matrix(self.multipliers) / (2.0 * m)
+        total = float(self.right @ self.multipliers) / m
+        if self.floors is not None:
+            S -= self.floors / (2.0 * m)
+            total += float(self.floors.sum()) / (2.0 * m * (self.problem.n_clusters - 1.0))
         forces = self.E @ (0.5 * self.force + STIFFNESS_EQUAL * (self.E.T @ F))
         mu = -np.einsum("ij,ij->i", S @ F + forces, F)
         S += WEIGHT_EQUAL * (self.E @ self.E.T)  # what the forces do to F is 0 in the limit
         S[np.arange(m), np.arange(m)] += mu
         last = min(m, max(12, F.shape[1] // 3 + 1)) - 1
         values, vectors = scipy.linalg.eigh(S, subset_by_index=[0, last], check_finite=False)
-        computed = 1.0 - float(np.sum(mu)) - float(self.right @ self.multipliers) / m + m * min(float(values[0]), 0.0)
+        lift = self.least_lift(S, values, vectors)
+        computed = 1.0 - float(np.sum(mu)) - total - float(np.sum(lift))
         if computed > self.lower:
             parts = [each._replace(multipliers=each.multipliers / m) for each in self.parts]
             parts = [each.subset(each.multipliers > 0.0) for each in parts]
-            active = join_rows(*(each.rows() for each in parts if isinstance(each, Cliques)))
+            cliques = [each.rows() for each in parts if isinstance(each, Cliques)]
+            active = join_rows(*cliques) if cliques else None
             products = parts[-1] if isinstance(parts[-1], Products) else None
+            sets = parts[-1] if isinstance(parts[-1], Sets) else None
+            floors = None if self.floors is None else np.triu(self.floors, 1) / m
             equal = None if products is None else 0.5 * WEIGHT_EQUAL * self.E.T / self.norms_E[:, None]
             C, columns = None, self.problem.columns
             if self.problem.c.any():  # in the user's units, with zeros for excluded columns
@@ -272,20 +301,80 @@ class CutRelaxation:
                 C[np.ix_(columns, columns)] = self.C / np.outer(self.problem.scale, self.problem.scale)
                 C = np.clip(C, -self.problem.box, self.problem.box)
             for rounding in (1e-14, 1e-12, 1e-10):
-                dual = LabelDual(mu + max(-float(values[0]), 0.0) + rounding, active, C, products, equal)
+                dual = LabelDual(mu + lift + rounding, active, C, products, equal, sets, floors)
                 proved = self.problem.lower_bound(dual)
                 if proved > self.lower:
                     self.lower, self.dual = proved, dual
                     break
         return computed, vectors
 
-    def label_scores(self) -> Array:
-        """Return scores whose signs are labels, (m, 10): in random directions, with constraints towards the anchor."""
+    def least_lift(self, S: Array, values: Array, vectors: Array) -> Array:
+        """Return what makes S positive semidefinite, added to its diagonal, from its least eigenvalues and vectors.
+
+        The eigenvalue alone would do at all points.  Less is needed if it is large where the negative part of S is: t w
+        with the diagonal w of that part, or its root, and the least t with S + t Diag(w) >= 0.
+        """
+        m, negative = len(S), np.minimum(values, 0.0)
+        lifts = [np.full(m, -negative[0])]
+        diagonal = np.sum(vectors**2 * -negative, axis=1)
+        for w in (diagonal, np.sqrt(diagonal)) if negative[0] < 0.0 else ():
+            w = w / np.sum(w) + LEAST_WEIGHT / m
+            root = w**-0.5
+            scaled = S * root[:, None] * root
+            t = scipy.linalg.eigh(scaled, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0]
+            lifts.append(max(-float(t), 0.0) * w)
+        return min(lifts, key=np.sum)
+
+    def separate(self, Y: Array, fraction: float) -> tuple[int, float]:
+        """Add violated triangles, of part of the rows first, and larger cliques where few triangles are violated.
+
+        Return the number of new inequalities, and the part of the rows to look at next.
+        """
+        m, limit = len(Y), NEW_CUTS * len(Y)
+        found, worst = violated_triangles(Y, self.rng.permutation(m), max(int(fraction * m), 8), limit)
+        n_new = self.add(*found) + self.add_products(Y)
+        if fraction < 1.0:
+            fraction = min(3.0 * fraction, 1.0) if len(found[0]) < limit // 4 else fraction
+        elif worst < 0.1 and n_new < limit // 10:
+            n_new += sum(self.add(*violated_cliques(self.F, q, self.rng, limit // 2)) for q in SIZES[1:])
+        return n_new, fraction
+
+    def turn(self, vectors: Array) -> None:
+        """Keep the principal axes of [F; U] that are not negligible, and add directions that violate the dual."""
+        singular, axes = np.linalg.svd(np.vstack([self.F, self.U]), full_matrices=False)[1:]
+        kept = axes[singular > NEGLIGIBLE * singular[0]].T
+        if kept.shape[1] < len(self.F):
+            self.F, self.U, self.force = self.F @ kept, self.U @ kept, self.force @ kept
+            self.append(vectors)
+
+    def widen(self, vectors: Array) -> None:
+        """Add directions that violate the dual if F has full rank."""
+        singular, k = np.linalg.svd(self.F, compute_uv=False), self.F.shape[1]
+        if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < len(self.F):
+            self.append(vectors)
+
+    def append(self, vectors: Array) -> None:
+        """Append a third of its rank to F, at least eight directions."""
+        m, k = self.F.shape
+        new = (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]
+        self.F, self.U = unit_rows(np.hstack([self.F, new])), np.hstack([self.U, self.best_directions(new)])
+        self.force = np.hstack([self.force, np.zeros((len(self.force), new.shape[1]))])
+
+    def candidates(self) -> list[Array]:
+        """Return scores whose signs are labels, (m,) each: in random directions, with rows that of the anchor first."""
         scores = self.F @ self.rng.standard_normal((self.F.shape[1], 10))
         if self.problem.linear is not None:
             scores[:, 0] = self.F @ self.F[self.problem.anchor]
             scores *= np.where(scores[self.problem.anchor] >= 0.0, 1.0, -1.0)
-        return np.asarray(scores)
+        return list(scores.T)
+
+    def start(self) -> None:
+        """Solve the relaxation nearly, with linear constraints and floors and without other inequalities."""
+        self.minimize(8 * STEPS, Memory())
+        is_plain = self.problem.linear is None and self.floors is None
+        for _ in range(0 if is_plain else MAX_UPDATES):
+            self.update_multipliers()
+            self.minimize(STEPS, Memory())
 
     def solve(
         self, cutoff: Callable[[], float], improve: Callable[[Array], float], report: Callable[[], Status | None]
@@ -295,48 +384,39 @@ class CutRelaxation:
         `improve` improves labels and returns the best objective so far; `report` is called after each round, and
         returns the status if a limit is reached.
         """
-        m, rng = len(self.rows), self.rng
+        m = len(self.rows)
         gaps: list[float] = []
-        fraction, last_violation, limit = FIRST_ROWS, np.inf, NEW_CUTS * m
+        fraction, last_violation = FIRST_ROWS, np.inf
         n_updates, highest = UPDATES, -np.inf
         # With an l1 term C converges more slowly than the other multipliers: longer rounds, and no stiffer ones.
         slow = 2 if len(self.U) else 1
         if not self.n_rounds:
-            self.minimize(8 * STEPS, Memory())
-            for _ in range(MAX_UPDATES if self.problem.linear is not None else 0):
-                self.update_multipliers()
-                self.minimize(STEPS, Memory())
+            self.start()
         while True:
             # 1. Bound, and labels by rounding.
             if is_late(6.0 * m**3):  # branch and bound may use the time that is left
                 return None
             computed, vectors = self.certify()
-            best = min(improve(scores) for scores in self.label_scores().T)
+            best = min(map(improve, self.candidates()))
             status = report()
             if self.lower >= cutoff():
                 return Status.OPTIMAL
-            excess = max(best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2)), 0.0)  # of Y over the labels
-            gaps.append(best - self.lower + excess)
+            excess = best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2))  # of Y over the labels
+            gaps.append(best - self.lower + abs(excess))
             # Also if nothing was proved, so that both are infinite.
             stalled = len(gaps) > STALLED_ROUNDS and not gaps[-1] < STALLED_GAP * gaps[-1 - STALLED_ROUNDS]
             if status is not None or stalled:
                 return status
-            # 2. A larger rank where the dual is violated more than the labels lack.
-            singular, k = np.linalg.svd(self.F, compute_uv=False), self.F.shape[1]
-            if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < m and best - computed > 2.0 * excess:
-                new = (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]
-                self.F, self.U = unit_rows(np.hstack([self.F, new])), np.hstack([self.U, self.best_directions(new)])
-                self.force = np.hstack([self.force, np.zeros((len(self.force), new.shape[1]))])
-            # 3. Violated inequalities: triangles, of part of the rows first; larger cliques where few are violated.
+            # 2. New directions, in which the dual is violated.
+            if gaps[-1] > self.settled_gap * gaps[0]:
+                self.turn(vectors)
+            elif best - computed > 2.0 * max(excess, 0.0):
+                self.widen(vectors)
+            # 3. Violated inequalities.
             self.n_rounds += 1
             Y = self.F @ self.F.T
             self.keep((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
-            found, worst = violated_triangles(Y, rng.permutation(m), max(int(fraction * m), 8), limit)
-            n_new = self.add(*found) + self.add_products(Y)
-            if fraction < 1.0:
-                fraction = min(3.0 * fraction, 1.0) if len(found[0]) < limit // 4 else fraction
-            elif worst < 0.1 and n_new < limit // 10:
-                n_new += sum(self.add(*violated_cliques(self.F, q, rng, limit // 2)) for q in SIZES[1:])
+            n_new, fraction = self.separate(Y, fraction)
             # 4. Steps of the augmented Lagrangian, more of them after a round that proved nothing new.
             memory, n_updates = Memory(), n_updates + (1 if computed < highest else -1)
             n_updates, highest = min(max(n_updates, UPDATES), slow * MAX_UPDATES), max(highest, computed)
@@ -344,7 +424,7 @@ class CutRelaxation:
                 self.minimize(slow * STEPS, memory)
                 violation = self.update_multipliers()
             if slow == 1 and n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:
-                self.stiffness = min(1.6 * self.stiffness, 200.0)
+                self.stiffness = min(1.6 * self.stiffness, self.most_stiffness)
             last_violation = violation
 
 

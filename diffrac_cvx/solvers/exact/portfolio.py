@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.certificate import Certificate, Proof
-from diffrac_cvx.certificates.checker import entries_of, state
+from diffrac_cvx.certificates.checker import label_proof, state
 from diffrac_cvx.certificates.consistency import require_consistent
 from diffrac_cvx.certificates.labels import LabelProblem
 from diffrac_cvx.errors import ParameterError
@@ -284,8 +284,7 @@ def proved_bound(tree: Tree, relaxation: CutRelaxation | None) -> tuple[float, t
     lower = max(tree.branching_bound if proofs else 0.0, tree.trivial)
     if relaxation is None or relaxation.dual is None or relaxation.lower <= lower:
         return lower, proofs
-    mu, rows, C, products, equal = relaxation.dual
-    return relaxation.lower, (Proof(diagonal=mu, rows=rows, products=products, equal=equal, **entries_of(C)),)
+    return relaxation.lower, (label_proof(relaxation.dual),)
 
 
 def hardness(points: Table, a: Array, m: int) -> float:

@@ -25,7 +25,7 @@ from diffrac_cvx.points.dense import array_rows
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import principal_columns, psd_factor, symmetric
 from diffrac_cvx.points.reading import GROWTH, ROWS_PER_SQUARE
-from diffrac_cvx.points.rows import ColumnRows
+from diffrac_cvx.points.rows import ColumnRows, Rows
 from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem, PrimalPoint
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
@@ -45,13 +45,14 @@ MIN_SAMPLE_ROWS = 2000  # of the first sample
 MAX_PERMUTED_ROWS = 10_000_000  # up to which the samples come from one permutation
 
 
-def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
+def sample_sizes(X: Rows, has_l1: bool) -> Iterator[int]:
     """Yield increasing sample sizes, proportional to the number of entries of V; at most half of all rows."""
+    n, D = X.shape
     m = ROWS_PER_SQUARE * D**2
     if has_l1:  # V is sparse: fewer rows suffice, unless they are cheap beside a pass over all of them
         m = min(m, max(3 * D**2, int(0.02 * n)))
     m = max(MIN_SAMPLE_ROWS, m)
-    while m <= min(n / 2, 2**25 / D):  # 256 MB
+    while m <= min(X.max_sample, 2**25 / D):  # 256 MB
         yield m
         m = int(GROWTH * m)
 
@@ -107,7 +108,8 @@ def draw_sample(problem: DirectionProblem, m: int) -> ColumnRows:
     """Return m random rows; larger samples contain the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = rng.permutation(n)[:m] if n <= MAX_PERMUTED_ROWS else rng.choice(n, m, replace=False, shuffle=False)
-    return array_rows(problem.X.take(np.sort(chosen)))
+    chosen = np.sort(chosen)  # the permutation is not kept while the rows are read
+    return array_rows(problem.X.take(chosen))
 
 
 def sampling_iterates(
@@ -118,7 +120,7 @@ def sampling_iterates(
     End when larger samples do not help or exceed half of the rows; if ``until_converged``, continue with steps on all
     rows, one pass each.  Surrogates are solved only as accurately as the tolerance requires.
     """
-    (n, D), tol, max_iter = problem.X.shape, stopping.tol, stopping.max_iter
+    tol, max_iter = stopping.tol, stopping.max_iter
     done, U, C, M, gap = 0, full_rank_start(problem), None, None, np.inf  # M of the best pass so far
     if warm_start.U is not None:
         U, C = dense(warm_start.U), warm_start.as_dense[1]
@@ -132,7 +134,7 @@ def sampling_iterates(
         full_rank = principal_columns(U, rtol=1e-10), 0.0 if C is None else C, M
         return append_violated_directions(problem, *full_rank, most=len(U))
 
-    for m in sample_sizes(n, D, problem.has_l1):
+    for m in sample_sizes(problem.X, problem.has_l1):
         sample, shrinks = draw_sample(problem, m), True
         while shrinks and done < max_iter:
             small = surrogate(problem, sample, U, M)

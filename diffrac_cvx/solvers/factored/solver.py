@@ -67,7 +67,8 @@ def low_rank(
     Parameters
     ----------
     X : (n, d) array
-        Data; centred internally.
+        Data; centred internally.  A sparse matrix is read as it is stored; with many rows a memory map, a dask array
+        and a table that only slices, such as one of h5py or zarr, are read by blocks where they lie.
     nu : float
         Weight of the imbalance penalty, in [0, 1]; default 1.
     penalty : Penalty

@@ -1,0 +1,191 @@
+r"""Local search for partitions into K clusters of low objective: alternation and single moves, from several starts.
+
+With labels at the corners of a simplex, F (m, K - 1) with unit rows whose products are -1/(K - 1) between clusters, the
+objective of `certify_clusters` without an l1 term is, with the rows R of `objective_rows`,
+
+.. math:: 1 - \|R^\top F\|_F^2.
+
+It is concave in F, so that an alternation between F and the fitted values RR'F never increases it.
+
+The estimator does not use this search: partitions of lower objective are no closer to known classes on average, see the
+guide on more than two clusters.  It gives upper bounds to searches for the optimal partition.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.cluster.hierarchy
+import scipy.sparse
+
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.machine.deadlines import is_late
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, lanczos, row_products, unit_rows
+from diffrac_cvx.points.table import Table
+from diffrac_cvx.problem.penalties.base import PairPenalty
+from diffrac_cvx.rounding.many_clusters import ClusterIndices, kmeans_rows
+
+MAX_ALTERNATIONS = 200
+MIN_GAIN = 1e-12  # decrease of the objective below which a step is a rounding error
+MAX_MOVE_WORK = 1e10  # operations of single moves, for large tables
+MAX_PAIRED_POINTS = 5000  # distinct points up to which Ward's method and spectral clustering give starts
+PAIR_OPERATIONS = 60.0  # of Ward's method or the search of neighbours for each pair of points, besides the distance
+N_NEIGHBORS = 10  # of the graph of spectral clustering
+CHAIN_WEIGHT = 1e-3  # of the edges that connect the graph
+BLOCK_ROWS = 500
+
+
+class Partition(NamedTuple):
+    """Clusters 0, ..., K - 1, some of which may be empty, and their objective."""
+
+    clusters: ClusterIndices  # (m,)
+    objective: float
+
+
+def best_partition(
+    X: Table, n_clusters: int, starts: Iterable[ClusterIndices], *, nu: float, weights: PairPenalty
+) -> Partition:
+    """Return the partition of least objective that a local search finds from the starts, clusters (n,) of the points.
+
+    The objective is that of `certify_clusters` up to rounding errors, for any nu and ridge and for K >= 2.  Clusters
+    may become empty, as in the certified bounds.  The points of a chunklet, and equal points, move together, from the
+    cluster of the first one: weights count as copies.
+
+    Raises ParameterError with an l1 penalty or known signs: the directions are then not linear in the labels, and
+    single moves have no closed form.
+    """
+    if not (weights.is_zero and weights.is_even):
+        raise ParameterError("the local search of partitions supports a ridge only. Omit lam and nonnegative.")
+    points, R = X.chunklets.means(X.array(), X.weights)[0], objective_rows(X, nu, weights.a)
+    _, first, place = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    rows = np.zeros((len(first), R.shape[1]))
+    np.add.at(rows, place.ravel(), R)
+    chunklets = (X.chunklets.firsts(np.asarray(start, np.float64)).astype(np.int64) for start in starts)
+    found = descend_from_starts(rows, n_clusters, (clusters[first] for clusters in chunklets))
+    return Partition(X.chunklets.repeat(found.clusters[place.ravel()]), found.objective)
+
+
+def objective_rows(X: Table, nu: float, a: Array) -> Array:
+    r"""Return the rows R, one for each chunklet or point, such that the objective of F is 1 - |R'F|^2.
+
+    The row of a point of weight p is :math:`p\,(\sqrt{1 - \nu},\ (X^\top P X + \mathrm{Diag}(a)^2)^{+1/2} x)`, that of
+    a chunklet is their sum.  O(n d min(n, d)).
+    """
+    p = X.normalized_weights
+    Q = column_basis(X.weighted_rows().array(), a)
+    rows = np.column_stack([np.sqrt(p)[:, None] * Q, (1.0 - nu) ** 0.5 * p])
+    return X.chunklets.signed_sums(rows)
+
+
+def simplex_corners(n_clusters: int) -> Array:
+    """Return K unit rows in K - 1 dimensions with products -1/(K - 1)."""
+    basis = np.linalg.qr(np.eye(n_clusters) - 1.0 / n_clusters)[0]
+    return unit_rows(basis[:, : n_clusters - 1])
+
+
+def partition_objective(R: Array, corners: Array, clusters: ClusterIndices) -> float:
+    """Return 1 - |R'F|^2 for labels at the corners."""
+    return 1.0 - float(np.sum((R.T @ corners[clusters]) ** 2))
+
+
+def descend_from_starts(R: Array, n_clusters: int, starts: Iterable[ClusterIndices]) -> Partition:
+    """Return the partition of the rows R, (m, D), of least 1 - |R'F|^2 that `descend` finds from starts, (m,) each.
+
+    Of equal objectives the first is kept.  After the deadline no start is searched but the first.
+    """
+    best: Partition | None = None
+    for start in starts:
+        if best is not None and is_late():
+            break
+        found = descend(R, n_clusters, start)
+        if best is None or found.objective < best.objective - MIN_GAIN:
+            best = found
+    if best is None:
+        raise ParameterError("starts is empty. Pass at least one partition.")
+    return best
+
+
+def descend(R: Array, n_clusters: int, clusters: ClusterIndices) -> Partition:
+    """Return a local optimum of 1 - |R'F|^2 from clusters: no change of the cluster of one row decreases it.
+
+    The alternation assigns each row to the corner of the largest product with its fitted values, while this decreases
+    the objective; then the best single move is made, until none does.  At a local optimum each row is at that corner.
+    A step is O(m (D + K)).  All steps end at the deadline, and the moves of large tables at a fixed amount of work.
+    """
+    corners, m = simplex_corners(n_clusters), np.arange(len(R))
+    objective = partition_objective(R, corners, clusters)
+    for _ in range(MAX_ALTERNATIONS):
+        changed = np.argmax(fitted_values(R, corners, clusters), axis=1)
+        changed_objective = partition_objective(R, corners, changed)
+        if changed_objective >= objective - MIN_GAIN or is_late():
+            break
+        clusters, objective = changed, changed_objective
+    clusters, values = clusters.copy(), fitted_values(R, corners, clusters)
+    # A move from corner v to w adds 2 r'S(w - v) + |r|^2 |w - v|^2 to |R'F|^2, S = R'F.
+    jump = row_products(R, R) * (2.0 * n_clusters / (n_clusters - 1.0))
+    for _ in range(int(MAX_MOVE_WORK / (2 * R.size + 5 * len(R) * n_clusters + 1))):
+        gains = 2.0 * (values - values[m, clusters][:, None]) + jump[:, None]
+        gains[m, clusters] = 0.0
+        i, k = divmod(int(np.argmax(gains)), n_clusters)
+        if gains[i, k] <= MIN_GAIN or is_late():
+            break
+        step = corners[k] - corners[clusters[i]]
+        values += np.outer(R @ R[i], corners @ step)
+        clusters[i] = k
+    return Partition(clusters, partition_objective(R, corners, clusters))
+
+
+def fitted_values(R: Array, corners: Array, clusters: ClusterIndices) -> Array:
+    """Return the products of the fitted values RR'F with the corners, (m, K)."""
+    return np.asarray(R @ (R.T @ corners[clusters] @ corners.T))
+
+
+def usual_partitions(X: Table, n_clusters: int, *, rng: np.random.Generator | int) -> Iterable[ClusterIndices]:
+    """Yield partitions (n,) by k-means, Ward's method and spectral clustering, for columns at unit variance.
+
+    Chunklets are replaced by their means.  Ward's method and spectral clustering see each distinct point once, in
+    sorted order.  They are omitted for more than 5000 distinct points, or if they would end after the deadline.
+    """
+    scale = inverse_or_one(np.sqrt(X.mean_squares()))
+    points, merged_weight = X.chunklets.means(X.array() * scale, X.weights)
+    yield X.chunklets.repeat(kmeans_rows(points, n_clusters, rng=rng, sample_weight=merged_weight))
+    distinct, place = np.unique(points, axis=0, return_inverse=True)
+    m, d = distinct.shape
+    if not n_clusters < m <= MAX_PAIRED_POINTS:
+        return
+    for cluster in (ward, spectral):
+        if is_late((PAIR_OPERATIONS + d) * float(m) ** 2):
+            return
+        yield X.chunklets.repeat(cluster(distinct, n_clusters)[place.ravel()])
+
+
+def ward(points: Array, n_clusters: int) -> ClusterIndices:
+    """Return at most K clusters of more than K points by Ward's method; O(m^2) memory."""
+    tree = scipy.cluster.hierarchy.ward(points)
+    return np.asarray(scipy.cluster.hierarchy.fcluster(tree, n_clusters, "maxclust") - 1).astype(np.int64)
+
+
+def spectral(points: Array, n_clusters: int) -> ClusterIndices:
+    """Return at most K clusters of more than K points: k-means of leading eigenvectors of a graph of neighbours."""
+    graph = neighbor_graph(points, min(N_NEIGHBORS, len(points) - 1))
+    roots = 1.0 / np.sqrt(np.asarray(graph.sum(axis=1)))
+    vectors = lanczos(lambda x: roots * (graph @ (roots * x)), len(points), n_clusters, "LA", 0.0)[1]
+    return kmeans_rows(unit_rows(vectors), n_clusters)
+
+
+def neighbor_graph(points: Array, k: int) -> scipy.sparse.csr_array:
+    """Return the graph of points and their k nearest neighbours, symmetric: 1 if both are near each other, else 1/2.
+
+    A weak chain through the points connects it, because the Lanczos method may miss a multiple eigenvalue.
+    """
+    m, norms = len(points), row_products(points, points)
+    near = []
+    for start in range(0, m, BLOCK_ROWS):
+        block = points[start : start + BLOCK_ROWS]
+        far = norms - 2.0 * block @ points.T
+        far[np.arange(len(block)), start + np.arange(len(block))] = np.inf
+        near.append(np.argpartition(far, k - 1, axis=1)[:, :k])
+    A = scipy.sparse.csr_array((np.ones(m * k), np.concatenate(near).ravel(), np.arange(0, m * k + 1, k)), shape=(m, m))
+    chain: Any = scipy.sparse.diags_array([np.full(m - 1, CHAIN_WEIGHT)] * 2, offsets=[-1, 1])
+    return scipy.sparse.csr_array((A + A.T) / 2.0 + chain)

@@ -42,6 +42,7 @@ from .relaxations import Relaxation as Relaxation
 from .relaxations.direction_space import lifted as lifted
 from .relaxations.direction_space import v_space as v_space
 from .relaxations.direction_space import v_space_normalized as v_space_normalized
+from .relaxations.label_constraints import triangles as triangles
 from .relaxations.label_space import constrained_alpha as constrained_alpha
 from .relaxations.label_space import correlation as correlation
 from .relaxations.label_space import multiclass as multiclass

@@ -33,6 +33,7 @@ PROBLEM_PARTS = {  # parts of a penalty, and constraints, with their words in a 
     "groups": "no feature groups",
     "signs": "no sign constraints",
     "constraints": "no constraints",
+    "linear": "no bags, order, sizes or rows",
 }
 ALL_PARTS = ("ridge", "l1", "groups", "signs")  # of a penalty
 
@@ -54,7 +55,7 @@ class ComparisonTask:
     k : int
         Number of classes of the multi-class relaxation; its solutions do not depend on it.
     constraints : Constraints or None
-        Must-link and cannot-link constraints, and known labels.
+        Must-link and cannot-link constraints, known labels, and linear constraints.
     tol : float
         Certified gap at which every solver stops.
     time_limit : float or None
@@ -81,6 +82,11 @@ class ComparisonTask:
     def given(self) -> dict[str, Any]:
         """The constraints as a keyword argument, if there are any."""
         return {} if self.constraints is None else {"constraints": self.constraints}
+
+    @property
+    def parts(self) -> list[str]:
+        """Parts of `PROBLEM_PARTS` besides those of the penalty."""
+        return [] if self.constraints is None else ["linear" if self.constraints.are_linear else "constraints"]
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -137,6 +143,8 @@ class RelaxationRecord:
         Short description.
     takes : tuple of str
         Parameters of the builder, in order, among "nu", "penalty", "alpha", "k" and "constraints".
+    constraints : tuple of str
+        Kinds of constraints under which `compare` runs it: "constraints" and "linear".
     penalty : tuple of str
         Supported parts of a penalty, among "ridge", "l1", "groups" and "signs".
     rows : str
@@ -152,6 +160,7 @@ class RelaxationRecord:
     summary: str
     takes: tuple[str, ...] = ("nu", "penalty")
     penalty: tuple[str, ...] = ALL_PARTS
+    constraints: tuple[str, ...] = ()
     rows: str = "n"
     bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = same_value
     skipped_solvers: Mapping[str, str] = field(default_factory=dict)
@@ -225,24 +234,29 @@ def baseline_method(function: Callable[..., Array], problem: str, *, takes_const
 
 
 WITH_CONSTRAINTS = ("nu", "penalty", "constraints")
+PAIRS, ALL_CONSTRAINTS = ("constraints",), ("constraints", "linear")
 
 RELAXATIONS: dict[str, RelaxationRecord] = {
     "v_space": RelaxationRecord(
-        v_space, ("(15)", "(12)", "(14)", "(20)"), "direction only", WITH_CONSTRAINTS, rows="d + 1"
+        v_space, ("(15)", "(12)", "(14)", "(20)"), "direction only", WITH_CONSTRAINTS, constraints=PAIRS,
+        rows="d + 1",
     ),
     "v_space_normalized": RelaxationRecord(
-        v_space_normalized, ("(21)",), "normalised direction", WITH_CONSTRAINTS, rows="d + 1",
-        bounds_15=from_normalized,
+        v_space_normalized, ("(21)",), "normalised direction", WITH_CONSTRAINTS, constraints=PAIRS,
+        rows="d + 1", bounds_15=from_normalized,
     ),
-    "lifted": RelaxationRecord(lifted, ("(11)",), "labels and direction", WITH_CONSTRAINTS, rows="n + d"),
+    "lifted": RelaxationRecord(
+        lifted, ("(11)",), "labels and direction", WITH_CONSTRAINTS, constraints=ALL_CONSTRAINTS, rows="n + d"
+    ),
     "penalized_nu": RelaxationRecord(
-        penalized_nu, ("(8)", "(16)"), "penalised imbalance", WITH_CONSTRAINTS, penalty=("ridge",)
+        penalized_nu, ("(8)", "(16)"), "penalised imbalance", WITH_CONSTRAINTS, penalty=("ridge",),
+        constraints=ALL_CONSTRAINTS,
     ),
     "multiclass": RelaxationRecord(
         multiclass, ("section 4",), "k classes", takes=("k", "nu"), penalty=(), bounds_15=from_multiclass
     ),
     "constrained_alpha": RelaxationRecord(
-        constrained_alpha, ("(7)",), "fixed imbalance, without penalty", takes=("alpha",), penalty=(),
+        constrained_alpha, ("(7)",), "fixed imbalance, without penalty", takes=("alpha", "constraints"), penalty=(),
         bounds_15=from_constrained,
     ),
     "correlation": RelaxationRecord(

@@ -32,6 +32,11 @@ RELAXATIONS = {  # what is bounded, the fields that its point may have, and thos
     "labels": ("Eq. (9) at the best labels", ("labels",), ("weights", "constraints", "linear")),
     "directions": ("Eq. (8), (11) and (15)", ("F", "G"), ("weights", "constraints")),
     "imbalance": ("Eq. (7)", ("F",), ("alpha",)),
+    "labels_at_alpha": (
+        "Eq. (9) without its nu, at the best labels of imbalance alpha",
+        (),
+        ("alpha", "constraints", "linear"),
+    ),
     "normalized": ("Eq. (21)", ("G",), ("constraints",)),
     "correlation": ("Eq. (23)-(24)", ("F",), ()),
     "classes": ("the relaxation for K classes", ("F",), ("n_clusters",)),
@@ -61,7 +66,7 @@ class Proof(NamedTuple):
     equal: Array | None = None  # (l, m), multipliers of equations
     sets: Sets | None = None  # of K clusters, and of their floors, (m, m)
     floors: Array | None = None
-    weight: float | None = None  # of 11'/n in the space of labels
+    weight: float | None = None  # of 11'/n in the space of labels, 1 - nu for the multiplier nu of a given imbalance
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +76,9 @@ class Certificate:
     Attributes
     ----------
     relaxation : str
-        What the bounds refer to: "labels", Eq. (9) at the best labels; "directions", Eq. (8), (11) and (15);
-        "imbalance", (7); "normalized", (21); "correlation", (23)-(24); "classes", section 4; "clusters", K clusters.
+        What the bounds refer to: "labels", Eq. (9) at the best labels; "labels_at_alpha", its terms without nu at the
+        best labels of imbalance alpha; "directions", Eq. (8), (11) and (15); "imbalance", (7); "normalized", (21);
+        "correlation", (23)-(24); "classes", section 4; "clusters", K clusters.
     lower, upper : float
         Certified bounds on the optimum.
     nu, alpha, n_clusters : float, float or None, int or None

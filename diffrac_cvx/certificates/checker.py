@@ -173,12 +173,12 @@ class Statement:
             return -1.0 if has_columns else max(-((1.0 - given.nu) ** 0.5) * (1.0 + 2.0**-50), -1.0)
         if given.relaxation == "classes" and given.n_clusters is not None:
             return class_bound(0.0, given.nu, given.n_clusters)
-        return given.nu if given.relaxation != "imbalance" and not has_columns else 0.0
+        return given.nu if given.alpha is None and not has_columns else 0.0
 
     def lower_bound(self, proof: Proof) -> float:
         """Return the lower bound that one proof states."""
         given = self.given
-        if proof.diagonal is not None and proof.weight is not None:
+        if proof.diagonal is not None and proof.weight is not None and given.relaxation != "labels_at_alpha":
             return self.bound_in_label_space(proof.diagonal, proof.weight)
         if proof.diagonal is not None:
             return self.bound_on_labels(proof)
@@ -219,8 +219,8 @@ class Statement:
             raise DataError("the linear constraints do not exclude the labels of a branch without multipliers")
         return np.inf
 
-    def label_problem(self) -> LabelProblem:
-        """Return the problem of labels of the certificate."""
+    def label_problem(self, nu: float | None = None) -> LabelProblem:
+        """Return the problem of labels of the certificate, or that with another nu."""
         given, penalty = self.given, self.pair_penalty
         columns = np.ones(given.shape[1], dtype=bool)
         columns[[] if given.excluded is None else given.excluded] = False
@@ -228,8 +228,8 @@ class Statement:
         if given.labeled > int(members[0].max()):
             raise DataError("labeled is not a chunklet")
         table, weights, linear = raw_table(self.table), self.weights, (given.linear, given.labeled)
-        K = given.n_clusters or 2
-        return LabelProblem(table, given.nu, penalty.a, penalty.c, weights, *members, columns, *linear, K)
+        nu, K = given.nu if nu is None else nu, given.n_clusters or 2
+        return LabelProblem(table, nu, penalty.a, penalty.c, weights, *members, columns, *linear, K)
 
     def bound_on_labels(self, proof: Proof) -> float:
         """Return the bound on Eq. (9) of mu, rows of inequalities, and C."""
@@ -239,9 +239,13 @@ class Statement:
             raise DataError("rows of two clusters, or an l1 term, are in the proof of a bound on K clusters")
         if not is_partition and (proof.sets is not None or proof.floors is not None):
             raise DataError("sets and floors prove bounds on more than two clusters alone")
-        if not (is_partition or given.relaxation == "labels") or not penalty.is_l1 or proof.signs is not None:
+        is_on_labels, at_alpha = given.relaxation in ("labels", "labels_at_alpha"), given.alpha is not None
+        if not (is_partition or is_on_labels) or not penalty.is_l1 or proof.signs is not None:
             raise DataError("rows of inequalities prove bounds on labels, without groups and signs of columns, alone")
-        problem = self.label_problem()
+        nu = given.nu if not at_alpha else 1.0 - (proof.weight or 0.0)
+        if not np.isfinite(nu):
+            raise DataError("the multiplier of the imbalance is not finite")
+        problem = self.label_problem(nu)
         if proof.diagonal is None or len(proof.diagonal) != len(problem.w):
             raise DataError(f"its diagonal does not fit {len(problem.w)} chunklets")
         C = symmetric_matrix(proof, given.shape[1])
@@ -256,7 +260,8 @@ class Statement:
         if reason:
             raise DataError(reason)
         parts = proof.products, proof.equal, proof.sets, proof.floors
-        return problem.lower_bound(LabelDual(proof.diagonal, proof.rows, C, *parts))
+        lower = problem.lower_bound(LabelDual(proof.diagonal, proof.rows, C, *parts))
+        return lower if given.alpha is None else at_imbalance(lower, nu, given.alpha)
 
     def merged(self, signs: Array) -> Table:
         """Return the points with the chunklets of a branch as one."""
@@ -326,6 +331,11 @@ class Statement:
             return correlation_value(H, F)
         value = label_value(H, F, given.nu)
         return value if K is None else class_value(value, given.nu, K)
+
+
+def at_imbalance(lower: float, nu: float, alpha: float) -> float:
+    """Return a lower bound on labels of imbalance alpha, without its penalty, from one with the weight nu of it."""
+    return lower - nu * alpha - 2.0**-50 * (abs(lower) + abs(nu * alpha))
 
 
 def read_weights(weights: Array | None) -> PointWeights | None:

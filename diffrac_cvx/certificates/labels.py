@@ -166,7 +166,7 @@ class LabelProblem:
     X : (n, d) array
         Table, not centred.
     nu : float
-        Weight of the imbalance penalty.
+        Weight of the imbalance penalty; any number, as a multiplier of a given imbalance.
     a, c : (d,) arrays
         Roots of the weights of the ridge and of the squared l1 norm.
     weights : (n,) array
@@ -218,7 +218,7 @@ class LabelProblem:
         self.A = self.X.T @ (self.p[:, None] * self.X) + np.diag(self.ridge)
         trace = float(np.trace(self.A)) + 1.0
         # By Cauchy-Schwarz, sums of absolute values over points are at most the roots of these traces.
-        self.error = (1.0 - nu) * relative(2 * n + 32)
+        self.error = abs(1.0 - nu) * relative(2 * n + 32)
         self.error += 2.0 * (centering + relative(2 * n + 32) * trace**0.5)
         self.error += centering * (2.0 * trace**0.5 + centering) + relative(2 * n + 32) * trace
         metric = self.A + np.diag(self.c**2)

@@ -20,7 +20,7 @@ from diffrac_cvx.comparison.rendered_table import ReportTable, TableReport, tabl
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array, as_data, as_seed, centered_data, did_you_mean, in_unit_interval, positive
-from diffrac_cvx.points.constraints import Constraints, chunklets_of
+from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.table import centered_table
 from diffrac_cvx.problem.formatting import formatted_lower, formatted_upper, width_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
@@ -156,7 +156,9 @@ def compare(
     time_limit : float, optional
         Time limit for all methods together, in seconds; each method gets an equal share of the remaining time.
     constraints : Constraints, optional
-        Must-link and cannot-link constraints or known labels of some points: only the methods that support them run.
+        Constraints on labels: only the methods that support them run.  Under linear ones (bags, order, sizes, rows)
+        these are `penalized_nu` and `lifted`; bounds and labels are then those of their certificates, and no other
+        rounding is evaluated.
 
     Returns
     -------
@@ -171,7 +173,8 @@ def compare(
     y_true = None if y is None else as_classes(y, len(data))
     penalty = resolve_penalty(NO_PENALTY if penalty is None else penalty, lam, ridge)
     weights_of(penalty, data.shape[1])
-    chunklets_of(constraints, len(data))  # raises an error if the constraints do not fit
+    if constraints is not None:  # raises an error if the constraints do not fit
+        constraints.chunklets_of(len(data)), constraints.linear_of(len(data))
     task = ComparisonTask(
         X=data,
         nu=nu,
@@ -208,7 +211,7 @@ def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[d
     if unknown:
         suggestion = did_you_mean(unknown[0], available)
         raise ParameterError(f"methods: unknown name {unknown[0]!r}; choose from {', '.join(available)}{suggestion}")
-    reasons = {name: explain_unsupported(available[name].parts, task.penalty, task.given) for name in wanted}
+    reasons = {name: explain_unsupported(available[name].parts, task.penalty, task.parts) for name in wanted}
     if names is None:
         reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
     selected = {name: available[name] for name in wanted if not reasons[name]}
@@ -314,7 +317,7 @@ def row_of(
         row |= {"lower": formatted_lower(result.lower, result.gap), "upper": formatted_upper(result.upper, result.gap)}
         row |= {"rank": metrics.numerical_rank(result.F), "eigenvalue_ratio": metrics.eigenvalue_ratio(result.F)}
         row |= {"iterations": result.n_iter, "excluded": result.n_excluded or None, "status": str(result.status)}
-        if y_true is not None:
+        if y_true is not None and "linear" not in task.parts:
             for rule in roundings:
                 rounding = ROUNDINGS.get(rule, partial(goemans_williamson, rng=task.seed))
                 row[f"error_{rule}"] = error_of(y_true, rounding(result.F, **task.given))

@@ -11,6 +11,7 @@ import numpy as np
 from diffrac_cvx import registry
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.points.checks import Array, as_labels
+from diffrac_cvx.points.constraints import without_linear
 from diffrac_cvx.problem.result import Bracket, Result, Status
 from diffrac_cvx.registry import ComparisonTask, Method
 from diffrac_cvx.rounding import kmeans_centered
@@ -48,7 +49,7 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
         limits = {**task.limits, **options}
         return solve(record.build(task), solver, **limits)
 
-    parts = (*record.penalty, *({"constraints"} & set(record.takes)))
+    parts = (*record.penalty, *record.constraints)
     too_large = partial(record.too_large, solver)
     return Method(record.equation, run, parts, record.bounds_15, too_large, through_cvxpy=True)
 
@@ -96,11 +97,22 @@ def assess(method: Method, outcome: Result | Array, task: ComparisonTask) -> Met
             return MethodResult(method.problem, reason=str(outcome.status))
         result, bounds = outcome, method.bounds_15(outcome.bracket, task)
         value = method.bounds_15(Bracket(result.value, result.value), task)
-        labels = as_labels(kmeans_centered(result.F, constraints=task.constraints), len(task.X), "its factor F")
+        labels = round_result(result, task)
+        if not labels.size:
+            return MethodResult(method.problem, result, labels, bounds, value)
     else:
         labels = as_labels(outcome, len(task.X), "its return value")
-    objective = certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty, **task.given).objective
+    pairs = without_linear(task.constraints)
+    objective = certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty, constraints=pairs).objective
     return MethodResult(method.problem, result, labels, bounds, value, objective)
+
+
+def round_result(result: Result, task: ComparisonTask) -> Array:
+    """Return labels of a solution: those of its certificate under linear constraints, which may have none."""
+    if "linear" in task.parts:
+        labels = getattr(result.certificate, "labels", None)
+        return np.zeros(0) if labels is None else np.asarray(labels)
+    return as_labels(kmeans_centered(result.F, constraints=task.constraints), len(task.X), "its factor F")
 
 
 def summarize_error(error: Exception) -> str:

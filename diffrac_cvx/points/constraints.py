@@ -354,6 +354,11 @@ def chunklets_of(constraints: Constraints | Chunklets | None, n: int) -> Chunkle
     return UNCONSTRAINED if constraints is None else constraints.chunklets_of(n)
 
 
+def without_linear(constraints: Constraints | None) -> Constraints | None:
+    """Return constraints without bags, order, sizes and rows; unchanged if they have none."""
+    return constraints.without_linear if constraints is not None and constraints.are_linear else constraints
+
+
 def require_satisfied(labels: Array, chunklets: Chunklets) -> None:
     """Raise DataError, naming a point, if neither the labels nor their negatives satisfy the constraints."""
     signs = labels * chunklets.sign if chunklets.max_size else labels

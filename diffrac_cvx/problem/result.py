@@ -29,6 +29,11 @@ class Status(Enum):
     SMOOTHED_GAP = "smoothed_gap", "the gap of Eq. (21) is at most epsilon log d", "Decrease epsilon to tighten them"
     STALLED = "stalled", "no further progress in double precision", "Use a larger tol"
     INACCURATE = "inaccurate", "the solver stopped with a certified gap above the tolerance", "Try another solver"
+    RELAXED = (
+        "relaxed",
+        "the relaxation is solved, and its bounds on the best labels are above the tolerance apart",
+        "Use products=True, triangles or optimal_labels to tighten them",
+    )
     INVALID_BOUND = (
         "invalid_bound",
         "numerical failure: an objective value is below the computed lower bound, which was discarded. "

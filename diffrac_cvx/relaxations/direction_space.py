@@ -14,10 +14,10 @@ from diffrac_cvx.certificates.direction_bounds import DualPoint, bracket_normali
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval, weights_for
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Constraints, without_linear
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import round_up
-from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
+from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, unit_rows, whitener_with_ridge
 from diffrac_cvx.points.table import Table, centered_table
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
@@ -28,8 +28,19 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
+from diffrac_cvx.relaxations.label_constraints import LabelConstraints, n_rows_of_labels, under_constraints
 from diffrac_cvx.relaxations.label_space import LABEL_SPACE_ALTERNATIVE, diagonal_multiplier
-from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.relaxation import (
+    LabelMatrix,
+    Point,
+    PointValue,
+    Relaxation,
+    Size,
+    Solution,
+    matrix_of,
+    parameter,
+    value_of,
+)
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -180,6 +191,7 @@ def lifted(
     lam: Weight = None,
     ridge: Weight = None,
     constraints: Constraints | None = None,
+    products: bool = False,
 ) -> Relaxation:
     r"""Return the joint relaxation in labels Y and directions V; eliminating either gives the other formulations.
 
@@ -190,27 +202,38 @@ def lifted(
 
     Source: Eq. (11), section 2.4, with the penalty of section 3.
 
-    Parameters, except sample_weight, and errors are those of `v_space`; linked points share one row of Y and of P.
+    Linked points share one row of Y and of P.  Linear constraints and products are stated on Y, and read, as in
+    `penalized_nu`; the penalty may then have no feature groups and no known signs.
+
+    Parameters, except sample_weight, and errors are those of `v_space`; these are those of `penalized_nu`.
+
+    Parameters
+    ----------
+    constraints : Constraints, optional
+        Must-link and cannot-link constraints, known labels, and linear constraints.
+    products : bool
+        Whether products of linear inequalities with 1 + y_j and 1 - y_j are added; default False.
     """
     import cvxpy as cp
 
     penalty = resolve_penalty(penalty, lam, ridge)
-    points, nu = centered_table(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
+    pairs = without_linear(constraints)
+    points, nu = centered_table(centered_data(X), None, pairs), in_unit_interval(nu, "nu")
     points = without_collinear(points, penalty)
     n, d = points.shape
     require_memory(10 * 8.0 * (n + d) ** 2, f"lifted with n = {n}, d = {d}", LABEL_SPACE_ALTERNATIVE)
     coordinates = scaled_coordinates(points, penalty)
     (N, D), ones = coordinates.rows.shape, coordinates.ones
-    weight = parameter("nu", nu)
-    block = cp.Variable((N + D, N + D), PSD=True, name="YPV")
-    Y, P, V = block[:N, :N], block[:N, N:], block[N:, N:]
+    m, weight = n_rows_of_labels(constraints, points), parameter("nu", nu)
+    block = cp.Variable((m + D, m + D), PSD=True, name="YPV")
+    Y, P, V = block[:N, :N], block[:N, m:], block[m:, m:]
     sizes = points.chunklets.sums(np.ones(n))
     imbalance = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / N**2
     fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
     quadratic = cp.sum(cp.multiply(coordinates.square, V))
     l1, l1_constraints = coordinates.l1_term(cp, V)
     objective = fit + quadratic + weight * imbalance + l1
-    unit = cp.diag(Y) == 1
+    unit = cp.diag(block[:m, :m]) == 1
 
     def read() -> Solution:
         (rounding_bound, problem), mu = pose(points, weight, penalty), diagonal_multiplier(unit)
@@ -223,13 +246,35 @@ def lifted(
         G = G if now == 1.0 else np.vstack([G, (1.0 - now) * (ones / N) @ U[:N]])
         return read_directions(rounding_bound, problem, np.asarray(G @ G.T), dual)
 
+    def read_point() -> Point:
+        U, C = psd_factor(matrix_of(block)), None
+        if coordinates.pair_penalty is not None:
+            C = coordinates.pair_penalty.multiplier(l1_constraints)
+            scale = np.diag(coordinates.L)
+            C = None if C is None else (C + C.T) / np.outer(2.0 * scale, scale)
+        return Point(unit_rows(U[:m]), coordinates.L @ U[m:], value_of(weight), diagonal_multiplier(unit), C)
+
+    def value_at(F: Array, G: Array | None) -> PointValue:
+        now, F = value_of(weight), points.chunklets.expand(unit_rows(F)[:N])
+        V, mean, weights = np.zeros((d, F.shape[1])) if G is None else G, F.mean(axis=0), weights_of(penalty, d)
+        value = float(np.sum((F - mean - points.array() @ V) ** 2) / n + now * (mean @ mean))
+        value += float(np.sum((weights.a[:, None] * V) ** 2)) + (weights.value(V) if weights.c.any() else 0.0)
+        return PointValue(F, V if now == 1.0 else np.vstack([V, (1.0 - now) * mean]), value)
+
+    def constraints_of_labels() -> LabelConstraints:
+        return LabelConstraints(X, points, penalty, constraints, products=products)
+
     def shortcut() -> Solution | None:
         return read_offset_only(points, value_of(weight))
 
     problem = cp.Problem(cp.Minimize(objective), [unit, *l1_constraints])
-    size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
+    size = Size(points=n, side=m + D, nonzeros=(m + D) ** 2, instead=LABEL_SPACE_ALTERNATIVE)
     statement = lambda: state("directions", value_of(weight), penalty, points)  # noqa: E731
-    return Relaxation("lifted", "Eq. (11)", problem, read, size, statement, {"nu": weight}, shortcut=shortcut)
+    matrix = LabelMatrix(Y=block[:m, :m], read=read_point, value_at=value_at, constraints=constraints_of_labels)
+    found = Relaxation(
+        "lifted", "Eq. (11)", problem, read, size, statement, {"nu": weight}, shortcut=shortcut, label_matrix=matrix
+    )
+    return under_constraints(found, matrix) if pairs is not constraints else found
 
 
 class Coordinates(NamedTuple):

@@ -18,18 +18,30 @@ from diffrac_cvx.certificates.label_bounds import (
     class_bound,
     class_value,
     correlation_value,
+    label_value,
     projection_of,
     with_imbalance,
 )
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, centered_data, in_unit_interval, positive_int
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Constraints, without_linear
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.points.table import centered_table
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.label_constraints import LabelConstraints, n_rows_of_labels, under_constraints
+from diffrac_cvx.relaxations.relaxation import (
+    LabelMatrix,
+    Point,
+    PointValue,
+    Relaxation,
+    Size,
+    Solution,
+    matrix_of,
+    parameter,
+    value_of,
+)
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -45,6 +57,7 @@ def penalized_nu(
     *,
     ridge: Weight = None,
     constraints: Constraints | None = None,
+    products: bool = False,
 ) -> Relaxation:
     r"""Return the relaxation in the matrix of labels Y with the imbalance of the clusters penalised.
 
@@ -58,21 +71,37 @@ def penalized_nu(
     At nu = 0 the all-ones Y is optimal, and `solve` returns it, unless points are linked.  Linked points share one row
     of Y, with Y_ij = 1 or -1.
 
+    Under linear constraints (bags, order, sizes, rows) Y has one more row, of a point with the label y_0 = 1, unless
+    labels are known: Y_0i = y_i satisfies them, and Y the equations' products with all labels.  The result is then
+    about labels: ``lower`` bounds Eq. (9) at all labels that satisfy the constraints, and ``upper`` is its value at
+    rounded ones, ``result.certificate.labels``; the optimum of the relaxation is between them.  With the status RELAXED
+    ``value`` is optimal for it.  The point is feasible up to 1e-9, with y in the first column of ``result.F``: that of
+    the solver with its errors repaired, or if they are too large the labels.
+
     Parameters, except lam and sample_weight, and errors are those of `v_space`; ParameterError is also raised if the
-    penalty has an l1 term, for which there are `lifted` and `v_space`.
+    penalty has an l1 term, for which there are `lifted` and `v_space`, and DataError if no labels satisfy the
+    constraints.
+
+    Parameters
+    ----------
+    constraints : Constraints, optional
+        Must-link and cannot-link constraints, known labels, and linear constraints.
+    products : bool
+        Whether products of linear inequalities with 1 + y_j and 1 - y_j are added; tighter and larger; default False.
     """
     import cvxpy as cp
 
     penalty = resolve_penalty(penalty, None, ridge)
-    points, nu = centered_table(centered_data(X), None, constraints), in_unit_interval(nu, "nu")
+    pairs = without_linear(constraints)
+    points, nu = centered_table(centered_data(X), None, pairs), in_unit_interval(nu, "nu")
     n = len(points)
     size = label_size(n, "penalized_nu")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
     _, ones, sizes = H.sums
-    N = len(sizes)
-    weight = parameter("nu", nu)
-    Y = cp.Variable((N, N), PSD=True, name="Y")
-    unit = cp.diag(Y) == 1
+    N, m, weight = len(sizes), n_rows_of_labels(constraints, H.points), parameter("nu", nu)
+    bordered = cp.Variable((m, m), PSD=True, name="Y")
+    Y = bordered if m == N else bordered[:N, :N]
+    unit = cp.diag(bordered) == 1
     objective = label_residual(Y, H) + weight * cp.sum(cp.multiply(np.outer(ones, ones), Y)) / n**2
 
     def read() -> Solution:
@@ -82,16 +111,33 @@ def penalized_nu(
         proofs = to_proof(bounds.multipliers)
         return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound, proofs=proofs)
 
+    def read_point() -> Point:
+        F = unit_rows(psd_factor(matrix_of(bordered), rtol=1e-14))
+        return Point(F, None, value_of(weight), diagonal_multiplier(unit))
+
+    def value_at(F: Array, _: Array | None) -> PointValue:
+        F = H.points.chunklets.expand(unit_rows(F)[:N])
+        return PointValue(F, None, label_value(H, F, value_of(weight)))
+
+    def constraints_of_labels() -> LabelConstraints:
+        return LabelConstraints(X, H.points, penalty, constraints, products=products)
+
     def shortcut() -> Solution | None:
         return all_ones(H) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
 
-    size = size._replace(side=N, nonzeros=N * N)
+    size = size._replace(side=m, nonzeros=m * m)
     problem = cp.Problem(cp.Minimize(objective), [unit])
     pose = lambda: state("directions", value_of(weight), penalty, H.points)  # noqa: E731
-    return Relaxation("penalized_nu", "Eq. (8)", problem, read, size, pose, {"nu": weight}, shortcut=shortcut)
+    matrix = LabelMatrix(Y=bordered, read=read_point, value_at=value_at, constraints=constraints_of_labels)
+    found = Relaxation(
+        "penalized_nu", "Eq. (8)", problem, read, size, pose, {"nu": weight}, shortcut=shortcut, label_matrix=matrix
+    )
+    return under_constraints(found, matrix) if pairs is not constraints else found
 
 
-def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
+def constrained_alpha(
+    X: npt.ArrayLike, alpha: float, *, constraints: Constraints | None = None, products: bool = False
+) -> Relaxation:
     r"""Return the relaxation in the matrix of labels Y with the imbalance of the clusters fixed.
 
     .. math::
@@ -107,6 +153,12 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     alpha : float
         Imbalance (1'y/n)^2 of the clusters, in [0, 1].  Change it later with ``at(alpha=...)``.  At 0 the problem has
         no interior point, and `solve` restricts it to the complement of 1; at 1 the solution is Y = 11'.
+    constraints : Constraints, optional
+        Constraints of any kind, stated as in `penalized_nu`.  Then ``lower`` bounds the objective of all labels that
+        satisfy them and have this imbalance, ``value`` is the objective at the solver's point, which is feasible up to
+        the solver's tolerance, and ``upper`` is 1, which holds at any point.
+    products : bool
+        Whether products of linear inequalities with 1 + y_j and 1 - y_j are added; default False.
 
     Raises
     ------
@@ -117,13 +169,18 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     """
     import cvxpy as cp
 
-    points, alpha = centered_table(centered_data(X)), in_unit_interval(alpha, "alpha")
+    pairs = without_linear(constraints)
+    points, alpha = centered_table(centered_data(X), None, pairs), in_unit_interval(alpha, "alpha")
     n = len(points)
     size = label_size(n, "constrained_alpha")
     H = projection_of(points)
-    weight = parameter("alpha", alpha)
-    Y = cp.Variable((n, n), PSD=True, name="Y")
-    unit = cp.diag(Y) == 1
+    _, ones, sizes = H.sums
+    N, m, weight = len(sizes), n_rows_of_labels(constraints, H.points), parameter("alpha", alpha)
+    bordered = cp.Variable((m, m), PSD=True, name="Y")
+    Y = bordered if m == N else bordered[:N, :N]
+    unit = cp.diag(bordered) == 1
+    total = cp.sum(Y) if pairs is None else cp.sum(cp.multiply(np.outer(ones, ones), Y))
+    fixed = total / n**2 == weight
 
     def read() -> Solution:
         F = psd_factor(matrix_of(Y), rtol=1e-14)
@@ -134,9 +191,28 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
             return all_ones(H)
         return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEAR_BALANCE else None
 
+    def read_point() -> Point:
+        F, multiplier = unit_rows(psd_factor(matrix_of(bordered), rtol=1e-14)), fixed.dual_value
+        nu = 0.0 if multiplier is None or not np.isfinite(multiplier) else float(multiplier)
+        return Point(F, None, nu, diagonal_multiplier(unit))
+
+    def value_at(F: Array, _: Array | None) -> PointValue:
+        F = H.points.chunklets.expand(unit_rows(F)[:N])
+        return PointValue(F, None, label_value(H, F, 0.0))
+
+    def constraints_of_labels() -> LabelConstraints:
+        return LabelConstraints(X, H.points, NO_PENALTY, constraints, products=products)
+
     pose = lambda: state("imbalance", 1.0, NO_PENALTY, H.points, alpha=value_of(weight))  # noqa: E731
-    problem = cp.Problem(cp.Minimize(label_residual(Y, H)), [unit, cp.sum(Y) / n**2 == weight])
-    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, pose, {"alpha": weight}, shortcut=shortcut)
+    problem, size = cp.Problem(cp.Minimize(label_residual(Y, H)), [unit, fixed]), size._replace(side=m, nonzeros=m * m)
+    matrix = LabelMatrix(
+        Y=bordered, read=read_point, value_at=value_at, constraints=constraints_of_labels, alpha=weight
+    )
+    parameters = {"alpha": weight}
+    found = Relaxation(
+        "constrained_alpha", "Eq. (7)", problem, read, size, pose, parameters, shortcut=shortcut, label_matrix=matrix
+    )
+    return found if constraints is None else under_constraints(found, matrix)
 
 
 def constrained_balanced(H: Projection, alpha: float) -> Relaxation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class Solution(NamedTuple):
         Label problem that the lower bound also bounds, to check the bound against rounded labels.
     proofs : tuple of Proof
         What proves the lower bound; none for a trivial one.
+    labels : pair of (n,) and (d,) arrays, or None
+        Labels, and their direction, whose objective is the upper bound, if the bounds are those of the best labels.
     """
 
     F: Array
@@ -42,6 +44,7 @@ class Solution(NamedTuple):
     G: Factor | None = None
     rounding_bound: RoundingBound | None = None
     proofs: tuple[Proof, ...] = ()
+    labels: tuple[Array, Array] | None = None
 
 
 class Size(NamedTuple):
@@ -51,6 +54,52 @@ class Size(NamedTuple):
     side: int
     nonzeros: int
     instead: str  # advice if the problem is too large
+
+
+class Point(NamedTuple):
+    """What the solver returned: factors of Y, (m, r), and of V, (d, r) or None, with nu and its multipliers."""
+
+    F: Array
+    G: Array | None
+    nu: float
+    mu: Array | None  # (m,), of diag Y = 1
+    C: Array | None = None  # (d, d), of the l1 term, in the user's units
+
+
+class PointValue(NamedTuple):
+    """A point in the user's coordinates, with the objective of the relaxation there."""
+
+    F: Array  # (n, r)
+    G: Array | None  # (d, r), or (d + 1, r) with the offset last
+    value: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelMatrix:
+    """Matrix Y of the labels of a builder, on which constraints of labels can be stated.
+
+    Attributes
+    ----------
+    Y : cvxpy.Expression
+        Y, (m, m), with a row for y_0 = 1 if there are linear constraints and no known labels.
+    read : callable
+        Function that returns the solved `Point`.
+    value_at : callable
+        Function from factors F, (m, r), and G, (d, r) or None, to the `PointValue`.
+    constraints : callable
+        Function that returns the `LabelConstraints`.
+    alpha : cvxpy.Parameter or None
+        Imbalance, if it is fixed; nu of a `Point` is then its multiplier.
+    base : Relaxation or None
+        The relaxation without these constraints, if they are stated.
+    """
+
+    Y: cp.Expression
+    read: Callable[[], Point]
+    value_at: Callable[[Array, Array | None], PointValue]
+    constraints: Callable[[], Any]
+    alpha: cp.Parameter | None = None
+    base: Relaxation | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +122,10 @@ class Relaxation:
         Function that returns a closed-form `Solution`, a better-posed `Relaxation` of the same problem, or None.
     pose : callable
         Function that returns a `Certificate` of the problem without bounds; without it, results have no certificate.
+    tighten : callable
+        Function that returns the relaxation, after it was solved, with more inequalities; None if there are none.
+    label_matrix : LabelMatrix or None
+        Its matrix of labels, for `triangles`.
     """
 
     name: str
@@ -83,6 +136,8 @@ class Relaxation:
     pose: Callable[[], Certificate] | None = None
     parameters: Mapping[str, cp.Parameter] = field(default_factory=dict)
     shortcut: Callable[[], Solution | Relaxation | None] = lambda: None
+    tighten: Callable[[], Relaxation | None] = lambda: None
+    label_matrix: LabelMatrix | None = field(default=None, repr=False)
 
     @property
     def trivial(self) -> Bracket:
@@ -118,6 +173,6 @@ def value_of(scalar: cp.Parameter) -> float:
     return float(scalar.value)  # type: ignore[arg-type]
 
 
-def matrix_of(variable: cp.Variable) -> Array:
-    """Return the value of a solved matrix variable."""
+def matrix_of(variable: cp.Expression) -> Array:
+    """Return the value of a solved matrix variable, or of a part of it."""
     return np.asarray(variable.value, dtype=np.float64)

@@ -14,6 +14,7 @@ from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.processes import StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import positive, positive_int
+from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution
 
@@ -73,7 +74,8 @@ def solve(
     -------
     Result
         The status is INACCURATE if the certified gap exceeds tol, USER_LIMIT if this is due to an iteration or time
-        limit, and FAILED if the solver returned no solution for any other reason.
+        limit, and FAILED if the solver returned no solution for any other reason.  If the bounds are those of the best
+        labels, as under linear constraints, it is RELAXED if only the relaxation itself is solved to within tol.
 
     Raises
     ------
@@ -98,14 +100,22 @@ def solve(
         raise ParameterError(f"max_iter and time_limit are not supported with {name}; pass its own options by name")
     needed = memory_needed(relaxation.size, name)
     require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
-    variables, trivial = relaxation.problem.variables(), relaxation.trivial
-    for variable in variables:
-        variable.save_value(None)  # a value from an earlier call must not be read as the solution of this one
-    run = run_in_subprocess if time_limit is not None and takes_long(relaxation.size, name) else run_solver
-    n_iter, limited, _ = run(relaxation.problem, name, tol, max_iter, timer, solver_options)
-    if all(variable.value is not None and np.all(np.isfinite(variable.value)) for variable in variables):
+    tighter: Relaxation | None = relaxation
+    n_iter = 0
+    while tighter is not None:
+        relaxation, variables, trivial = tighter, tighter.problem.variables(), tighter.trivial
+        for variable in variables:
+            variable.save_value(None)  # a value from an earlier call must not be read as the solution of this one
+        run = run_in_subprocess if time_limit is not None and takes_long(relaxation.size, name) else run_solver
+        n_more, limited, _ = run(relaxation.problem, name, tol, max_iter, timer, solver_options)
+        n_iter += n_more
+        is_solved = all(one.value is not None and np.all(np.isfinite(one.value)) for one in variables)
+        tighter = relaxation.tighten() if is_solved and not limited else None
+    if is_solved:
         solution = relaxation.read()
         status = Status.USER_LIMIT if limited else Status.INACCURATE
+        if width_of(solution.bracket.lower, solution.value) <= tol:
+            status = Status.RELAXED
         status = Status.OPTIMAL if solution.bracket.gap <= tol else status
     else:
         solution = Solution(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
@@ -227,7 +237,9 @@ def make_result(
     result = result.checked_against(objective, relaxation.trivial.lower)
     if relaxation.pose is None:
         return result
-    point = {"G": solution.G} if solution.G is not None else {"F": solution.F}
+    posed, point = relaxation.pose(), {"G": solution.G} if solution.G is not None else {"F": solution.F}
+    if posed.relaxation in ("labels", "labels_at_alpha"):  # of a failed solve there are none
+        point = {} if solution.labels is None else dict(zip(("labels", "direction"), solution.labels, strict=True))
     proofs = solution.proofs if result.invalid_bound is None else ()
-    certificate = replace(relaxation.pose(), lower=result.lower, upper=result.upper, proofs=proofs, **point)
+    certificate = replace(posed, lower=result.lower, upper=result.upper, proofs=proofs, **point)
     return replace(result, certificate=certificate)

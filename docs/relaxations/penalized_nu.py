@@ -57,3 +57,20 @@ path = [dc.solve(relaxation.at(nu=nu), "SCS").value for nu in (0.25, 0.5, 0.75, 
 print(np.round(path, 4))
 assert np.all(np.diff(path) > 0)
 assert np.all(np.diff(path, 2) < 1e-6)
+
+# %%
+# Linear constraints on labels are stated on Y, with one more row for a point of known label. The bounds of the result are
+# those of the best labels that satisfy them. Products of the constraints and triangle inequalities tighten the lower one:
+
+X = X[:16]
+constraints = dc.Constraints(bags=[[0, 1, 2], [3, 4, 5]], order=[[6, 7, 8, 9]], sizes=(3, 5))
+relaxation = dc.penalized_nu(X, ridge=0.3, constraints=constraints)
+with_products = dc.penalized_nu(X, ridge=0.3, constraints=constraints, products=True)
+lowers = []
+for stated in (relaxation, with_products, dc.triangles(with_products)):
+    result = dc.solve(stated)
+    lowers.append(result.lower)
+    print(result.bracket)
+best = dc.optimal_labels(X, ridge=0.3, constraints=constraints)
+print(best.bracket)
+assert lowers[0] <= lowers[1] + 1e-6 <= lowers[2] + 2e-6 <= best.upper + 3e-6

@@ -113,6 +113,7 @@ def built(name):
     return lambda X, nu: record.build(dc.registry.ComparisonTask(X=X, nu=nu, alpha=1.0 - nu, penalty=penalty))
 
 
+LINEAR = dc.Constraints(bags=[[0, 1, 2]], sizes=(3, 14), order=[[4, 5, 6]], must_link=[(0, 7)])
 BUILDERS = {name: built(name) for name in dc.registry.RELAXATIONS} | {
     "v_space with l1": lambda X, nu: dc.v_space(X, nu, lam=0.05, ridge=0.1),
     "v_space with groups": lambda X, nu: dc.v_space(X, nu, dc.Penalty(lam=0.05, groups=[0, 0, 1])),
@@ -121,6 +122,10 @@ BUILDERS = {name: built(name) for name in dc.registry.RELAXATIONS} | {
     "lifted with l1": lambda X, nu: dc.lifted(X, nu, lam=0.05),
     "penalized_nu with constraints": lambda X, nu: dc.penalized_nu(X, nu, constraints=dc.Constraints([(0, 1)])),
     "constrained_alpha near balance": lambda X, _nu: dc.constrained_alpha(X, 1e-13),
+    "penalized_nu with linear constraints": lambda X, nu: dc.penalized_nu(X, nu, constraints=LINEAR, products=True),
+    "lifted with triangles": lambda X, nu: dc.triangles(dc.lifted(X, nu, lam=0.05, constraints=LINEAR)),
+    "penalized_nu with triangles": lambda X, nu: dc.triangles(dc.penalized_nu(X, nu, ridge=0.1)),
+    "constrained_alpha with linear constraints": lambda X, nu: dc.constrained_alpha(X, 1 - nu, constraints=LINEAR),
 }
 
 

@@ -13,7 +13,7 @@ from diffrac_cvx.problem.result import Components, Status
 
 STATUS_KEYS = (
     "optimal closed_form max_iter time_limit user_limit out_of_memory stopped smoothed_gap stalled inaccurate "
-    "invalid_bound overflow failed"
+    "relaxed invalid_bound overflow failed"
 )
 
 

@@ -55,7 +55,7 @@ OPTIONS = {
 }
 TABLES_READ = {  # functions that stream a table; the others need it in memory
     "certify_clusters", "certify_labels", "certify_v", "check_certificate", "find_components", "fista", "lambda_path",
-    "leading_direction", "low_rank", "nu_path", "optimal_labels", "structure_test",
+    "leading_direction", "low_rank", "nu_path", "optimal_labels", "optimal_partition", "structure_test",
 }  # fmt: skip
 ESTIMATORS = {
     "DiffracClustering": lambda: dc.DiffracClustering(),

@@ -1,5 +1,7 @@
 """Race of the strategies of a solver: each gets slices of work in turn, and the one with the smallest gap the largest.
 
+No strategy is excluded while it could go on, because one that has been behind may be the only one that still progresses.
+
 Work is counted, never timed, so that the same call gives the same result on every machine unless a limit stops it.
 """
 
@@ -16,7 +18,10 @@ from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 
 FIRST_SLICE = 8e9  # operations, a fraction of a second
+GROWTH = 1.5  # of the slices, from round to round
 NEARLY_DONE = 0.01  # relative gap that ends the first round
+IN_VAIN = 0.6  # gap after a slice, relative to that before, above which the slice was in vain
+PATIENCE = 2  # slices in vain, after which a strategy comes last
 
 
 class Pause(NamedTuple):
@@ -52,7 +57,7 @@ class Runner:
         self.points = points
         self.last: Iterate | None = None
         self.allowed, self.used, self.pause = 0.0, 0.0, Pause()
-        self.slices, self.n_iter = 0, 0
+        self.n_iter, self.in_vain = 0, 0  # the second: slices in a row that hardly reduced the gap
         self.bounds = Bracket(0.0, 1.0)
 
     @property
@@ -82,18 +87,29 @@ class Runner:
         return found
 
 
+def turns(racing: Sequence[Runner]) -> list[tuple[Runner, float]]:
+    """Return the strategies that run in a round, in their order, each with its fraction of a slice."""
+    if not any(one.bounds.lower > 0.0 for one in racing):
+        return [(one, 1.0) for one in racing]
+    first, *others = sorted(racing, key=lambda one: (one.in_vain >= PATIENCE, one.bounds.gap, one.used))
+    limit = 3.0 * min(one.bounds.gap for one in racing)
+    second = [(one, 0.5) for one in others[:1] if one.bounds.lower > 0.0]
+    return [(first, 1.0), *second, *((one, 1 / 16) for one in others[len(second) :] if one.bounds.gap <= limit)]
+
+
 def race(
     strategies: Sequence[Strategy], problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
 ) -> Iterator[Iterate]:
-    """Yield the iterates of all strategies that apply, in slices of work that double from round to round.
+    """Yield the iterates of all strategies that apply, in slices of work that grow from round to round.
 
     1. Before any strategy has a lower bound, each gets a whole slice, in the given order; a relative gap of 1 % ends
        this round.
-    2. Then the strategy with the smallest gap leads: it comes first, with a whole slice, and the others get an eighth.
-       If it has ended, those that have not started get a whole slice.
-    3. A strategy ends after two slices with three times the gap of the leader.  The last one runs without a limit.
+    2. Then the strategy with the smallest gap comes first, with a whole slice.  The second gets half of one if it has
+       a bound, and the others a sixteenth if their gap is at most three times the smallest.
+    3. A strategy whose last two whole slices reduced its gap by less than 40 % each comes after those that progress.
 
-    The iterations of all strategies are counted together.  The bounds of one hold for all.
+    The last strategy runs without a limit.  The iterations of all strategies are counted together.  The bounds of one
+    hold for all.
     """
     applicable = [one for one in strategies if one.applies(problem, warm_start)]
     if not applicable:
@@ -101,16 +117,16 @@ def race(
     runners = [Runner(one.iterates(problem, warm_start, stopping)) for one in applicable]
     for one in runners:
         one.advance()
-    racing, leader, size = list(runners), None, FIRST_SLICE
+    racing, size = list(runners), FIRST_SLICE
     failure: Exception | None = None
     ended: Iterate | None = None
     while racing:
-        for one in sorted(racing, key=lambda other: other is not leader):
-            if leader is None and any(other.is_nearly_done for other in racing):
+        is_first_round = not any(one.bounds.lower > 0.0 for one in racing)
+        for one, fraction in turns(racing):
+            if is_first_round and any(other.is_nearly_done for other in racing):
                 break
-            succeeds = leader not in racing and one.used == 0.0  # the leader has ended: one that waits may follow it
-            one.allowed += size if leader is None or one is leader or succeeds else size / 8
-            one.slices += one.may_continue
+            used, gap = one.used, one.bounds.gap
+            one.allowed = fraction * size + (max(one.allowed, used) if fraction == 1.0 else one.allowed)
             while one.may_continue or racing == [one]:
                 try:
                     found = one.advance(ended)
@@ -129,11 +145,11 @@ def race(
                     break
                 if found is not None:
                     yield found._replace(n_iter=min(sum(other.n_iter for other in runners), stopping.max_iter))
-        leader = min((one for one in runners if one.bounds.lower > 0.0), key=lambda one: one.bounds.gap, default=None)
-        if leader is not None:
-            limit = 3.0 * leader.bounds.gap
-            best = min(racing, key=lambda one: one.bounds.gap, default=None)  # goes on, also if the leader has ended
-            racing = [one for one in racing if one is best or one.slices < 2 or one.bounds.gap <= limit]
-        size *= 2.0
+            if fraction == 1.0 and one.used > used:
+                one.in_vain = one.in_vain + 1 if one.bounds.gap > IN_VAIN * gap else 0
+        if all(one.in_vain >= PATIENCE for one in racing):
+            for one in racing:
+                one.in_vain = 0
+        size *= GROWTH
     if failure is not None:
         raise failure

@@ -11,9 +11,9 @@ from diffrac_cvx.machine import deadlines
 from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work
 from diffrac_cvx.problem.direction_problem import PrimalPoint
-from diffrac_cvx.problem.result import Status
+from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
-from diffrac_cvx.solvers.race import FIRST_SLICE, Pause, Strategy, race
+from diffrac_cvx.solvers.race import FIRST_SLICE, GROWTH, IN_VAIN, PATIENCE, Pause, Runner, Strategy, race, turns
 
 STOPPING = Stopping(1e-6, 1000)
 
@@ -46,40 +46,72 @@ def test_each_strategy_gets_a_slice_in_turn_until_one_has_a_lower_bound():
     assert "".join(point.U for point in found) == "aaabbb" + "aabb"
 
 
-def test_the_strategy_with_the_smallest_gap_comes_first_with_the_largest_slice():
-    found = run(strategy("a", [(0.1, 0.9)] * 40), strategy("b", [(0.1, 0.8)] * 40))
+def runner(lower, upper, *, used=0.0, in_vain=0):
+    """Return a strategy in a race that has certified these bounds."""
+    one = Runner(iter(()))
+    one.bounds, one.used, one.in_vain = Bracket(lower, upper), used, in_vain
+    return one
+
+
+def fractions(racing):
+    return [(racing.index(one), fraction) for one, fraction in turns(racing)]
+
+
+def test_the_smallest_gap_gets_a_whole_slice_the_second_a_half_and_others_that_are_near_a_sixteenth():
+    racing = [runner(0.0, 1.0), runner(0.2, 0.49), runner(0.2, 0.4), runner(0.2, 0.3), runner(0.2, 0.51)]
+    assert fractions(racing) == [(3, 1.0), (2, 0.5), (1, 1 / 16)]  # the others wait
+    assert fractions([runner(0.5, 0.9), runner(0.0, 1.0)]) == [(0, 1.0), (1, 1 / 16)]  # no bound, but near
+    assert fractions([runner(0.0, 1.0)] * 2) == [(0, 1.0)] * 2
+
+
+def test_strategies_whose_slices_were_in_vain_come_last_and_of_equal_gaps_the_least_used_comes_first():
+    racing = [runner(0.2, 0.3, in_vain=PATIENCE), runner(0.2, 0.4, used=2.0), runner(0.2, 0.4, used=1.0)]
+    assert fractions(racing) == [(2, 1.0), (1, 0.5), (0, 1 / 16)]
+    racing[0].in_vain -= 1
+    assert fractions(racing) == [(0, 1.0), (2, 0.5), (1, 1 / 16)]
+
+
+def test_the_strategy_with_the_smallest_gap_comes_first_while_it_progresses():
+    gaps = 0.8 * IN_VAIN ** np.repeat(np.arange(20), 2)  # less than two iterates a slice
+    found = run(strategy("a", [(0.1, 0.9)] * 40), strategy("b", [(0.1, 0.1 + 0.9 * gap) for gap in gaps]))
     order = "".join(point.U for point in found)
-    assert order.startswith("aaabbb" + "b" * 6 + "a" + "b" * 12)
-    assert order.count("a") == 40  # it is not three times behind, so it continues
+    assert order.startswith("aaabbb" + "bbbbb" + "aaa" + "bbbbbbb" + "aaa" + "b")
+
+
+def test_a_strategy_without_progress_gives_way_after_two_whole_slices_until_all_are_without():
+    found = run(strategy("a", [(0.1, 0.8)] * 90, cost=FIRST_SLICE), strategy("b", [(0.1, 0.9)] * 90, cost=FIRST_SLICE))
+    order = "".join(point.U for point in found)
+    assert order.startswith("ab" + "aa" + "b" + "bbb" + "a" + "aaaa" + "b")
+
+
+@pytest.mark.parametrize("gap", [0.8, 0.3], ids=["asleep", "behind"])
+def test_no_strategy_is_dropped_while_it_could_go_on(gap):
+    """The leader stands still; one that waits, or that comes last, is the only one that reaches the tolerance."""
+    late = strategy("b", [(0.1, 0.1 + gap)] * 9 + [(0.11, 0.11)])
+    found = run(strategy("a", [(0.1, 0.2)] * 2000), late, strategy("c", [(0.1, 0.25)] * 2000))
+    order = "".join(point.U for point in found)
+    assert order.count("b") == 10
+    assert order.rindex("b") < 400
+
+
+def test_the_others_go_on_to_their_ends_if_the_leader_has_ended():
+    found = run(strategy("a", [(0.1, 0.2)]), strategy("b", [(0.1, 0.9)] * 60), strategy("c", [(0.1, 0.95)] * 60))
+    assert [sum(point.U == name for point in found) for name in "abc"] == [1, 60, 60]
 
 
 def test_a_relative_gap_of_one_percent_ends_the_first_round():
     cost = FIRST_SLICE / 16
     found = run(strategy("a", [(0.991, 1.0)] * 60, cost=cost), strategy("b", [(0.1, 0.8)] * 60, cost=cost))
-    assert "".join(point.U for point in found).startswith("a" * 48 + "bbbb")
+    assert "".join(point.U for point in found).startswith("a" * 60 + "b")
     found = run(strategy("a", [(0.98, 1.0)] * 60, cost=cost), strategy("b", [(0.1, 0.8)] * 60, cost=cost))
     assert "".join(point.U for point in found).startswith("a" * 16 + "b" * 16)
-
-
-def test_a_strategy_with_three_times_the_gap_of_the_best_ends_after_two_slices():
-    found = run(strategy("a", [(0.1, 0.9)] * 40), strategy("b", [(0.1, 0.2)] * 40))
-    assert sum(point.U == "a" for point in found) == 4
-    ended = run(strategy("a", [(0.1, 0.2)]), strategy("b", [(0.1, 0.9)] * 90), strategy("c", [(0.1, 0.3)] * 90))
-    assert sum(point.U == "b" for point in ended) < 12  # also behind one that has ended
-
-
-def test_the_best_of_those_that_run_goes_on_if_the_leader_has_ended():
-    found = run(strategy("a", [(0.1, 0.2)]), strategy("b", [(0.1, 0.9)] * 60), strategy("c", [(0.1, 0.95)] * 60))
-    order = "".join(point.U for point in found)
-    assert order.count("b") == 60
-    assert order.count("c") < 60
 
 
 def test_a_strategy_waits_until_it_may_use_the_operations_of_its_first_iterate():
     late = strategy("b", [(0.0, 1.0)] * 3, first_operations=6 * FIRST_SLICE)
     found = run(strategy("a", [(0.0, 1.0)] * 30, cost=FIRST_SLICE), late)
     order = "".join(point.U for point in found)
-    assert order.index("b") == 7  # after slices of 1, 2 and 4
+    assert order.index("b") == 10  # after slices of 1, 1.5 and 2.25
     with_limit = strategy("b", [(0.0, 1.0)] * 3, first_operations=1e3 * FIRST_SLICE)
     order = "".join(point.U for point in run(strategy("a", [(0.0, 1.0)] * 30, cost=FIRST_SLICE), with_limit))
     assert order == "a" * 30 + "b" * 3  # the last one runs without a limit

@@ -15,6 +15,7 @@ from diffrac_cvx.certificates.working_set_bounds import check_kkt
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
+from diffrac_cvx.solvers.factored import working_set
 from diffrac_cvx.solvers.factored.working_set import working_set_iterates
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -108,6 +109,34 @@ def test_the_rank_grows_while_the_gap_on_a_working_set_stalls():
     points = working_set_iterates(problem, WarmStart(), Stopping(1e-5, 400))
     points = [point for point in points if isinstance(point, Iterate)]
     assert max(one.bound.lower for one in points) >= 0.999 * min(one.point.value for one in points)
+
+
+def test_after_a_failure_the_mean_of_the_failed_and_the_certified_gap_is_tried_on_the_same_solution(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((60, 300))
+    problem = direction_problem((X - X.mean(axis=0)) / X.std(axis=0), 1.0, dc.Penalty(lam=0.1, ridge=0.3))
+    tried, certified = [], []
+
+    def check(split, u, C, t):
+        found = check_kkt(split, u, C, t)
+        tried.append((u, 1.0 - t * problem.mean_inverse(u), found.bound))
+        return found
+
+    monkeypatch.setattr(working_set, "check_kkt", check)
+    upper, lower, failed, failed_u = 1.0, 0.0, 0.0, None
+    for point in working_set_iterates(problem, WarmStart(), Stopping(1e-5, 500)):
+        for u, bound, found in tried:
+            gap, known = (upper - bound) / 0.99, upper - lower
+            if u is failed_u:
+                assert gap == pytest.approx(np.sqrt(failed * known))
+                assert gap <= 0.9 * known
+                certified.append(found is not None)
+            failed, failed_u = (gap, u) if found is None else (failed, failed_u)
+            lower = lower if found is None else max(lower, found.lower)
+        tried.clear()
+        if isinstance(point, Iterate):
+            upper, lower = min(upper, point.point.value), max(lower, point.bound.lower)
+    assert any(certified)
+    assert not all(certified)
 
 
 @pytest.mark.parametrize(("n", "d"), [(500, 300), (300, 260)])

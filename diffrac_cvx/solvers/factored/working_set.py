@@ -111,20 +111,26 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         tol = stopping.tolerance(upper)
         goal = min(goal, max(tol, 0.3 * upper))
         reduction = GAP_REDUCTION if len(ws) < LARGE_WORKING_SET else CAUTIOUS_REDUCTION
+        split, failed = block_problem(problem, ws), 0.0  # the second: the gap that could not be certified, if any
         while checked:
-            goal = min(goal, max(tol, (upper - best.lower) / reduction))
-            tried = max(goal, gap / TARGET)  # what the solution on the working set admits
-            if tried > max(goal, 0.6 * (upper - best.lower)):
+            known = upper - best.lower
+            goal = min(goal, max(tol, known / reduction))
+            # What the solution on the working set admits, and after a failure the mean of the failed and the known gap.
+            tried = (failed * known) ** 0.5 if failed else max(goal, gap / TARGET)
+            if tried > (0.9 * known if failed else max(goal, 0.6 * known)):
                 break
             yield Pause()
             t = (1.0 - upper + 0.99 * tried) / problem.mean_inverse(u)
-            verdict = check_kkt(block_problem(problem, ws), u, C_dual, t)
-            if verdict.bound is None:
-                break
-            best, proved = best_of(best, verdict.bound), True
+            found = check_kkt(split, u, C_dual, t)
+            if found.bound is None:
+                failed, verdict = tried, verdict if len(verdict.violated) else found
+                continue
+            best, proved = best_of(best, found.bound), True
             if upper - best.lower <= tol:
                 break
-            goal = max(tol, tried / reduction)
+            goal = goal if failed else max(tol, tried / reduction)
+        if failed:  # a smaller step next
+            goal = max(goal, (upper - best.lower) / 2.0)
         if proved:
             yield iterate._replace(bound=best)
         # 3. Add these features, and those that the last check names.  If there are none, the solution on the working

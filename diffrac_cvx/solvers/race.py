@@ -18,10 +18,9 @@ from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 
 FIRST_SLICE = 8e9  # operations, a fraction of a second
-GROWTH = 1.5  # of the slices, from round to round
 NEARLY_DONE = 0.01  # relative gap that ends the first round
-IN_VAIN = 0.6  # gap after a slice, relative to that before, above which the slice was in vain
-PATIENCE = 2  # slices in vain, after which a strategy comes last
+IN_VAIN = 0.9  # gap after a whole slice, relative to that before, above which the slice was in vain
+PATIENCE = 2  # whole slices in vain, after which a strategy comes last
 
 
 class Pause(NamedTuple):
@@ -57,7 +56,7 @@ class Runner:
         self.points = points
         self.last: Iterate | None = None
         self.allowed, self.used, self.pause = 0.0, 0.0, Pause()
-        self.n_iter, self.in_vain = 0, 0  # the second: slices in a row that hardly reduced the gap
+        self.n_iter, self.in_vain = 0, 0  # the second: whole slices in a row that hardly reduced the gap
         self.bounds = Bracket(0.0, 1.0)
 
     @property
@@ -93,20 +92,20 @@ def turns(racing: Sequence[Runner]) -> list[tuple[Runner, float]]:
         return [(one, 1.0) for one in racing]
     first, *others = sorted(racing, key=lambda one: (one.in_vain >= PATIENCE, one.bounds.gap, one.used))
     limit = 3.0 * min(one.bounds.gap for one in racing)
-    second = [(one, 0.5) for one in others[:1] if one.bounds.lower > 0.0]
-    return [(first, 1.0), *second, *((one, 1 / 16) for one in others[len(second) :] if one.bounds.gap <= limit)]
+    return [(first, 1.0), *((one, 1 / 8) for one in others if one.bounds.gap <= limit)]
 
 
 def race(
     strategies: Sequence[Strategy], problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping
 ) -> Iterator[Iterate]:
-    """Yield the iterates of all strategies that apply, in slices of work that grow from round to round.
+    """Yield the iterates of all strategies that apply, in slices of work that double from round to round.
 
     1. Before any strategy has a lower bound, each gets a whole slice, in the given order; a relative gap of 1 % ends
        this round.
-    2. Then the strategy with the smallest gap comes first, with a whole slice.  The second gets half of one if it has
-       a bound, and the others a sixteenth if their gap is at most three times the smallest.
-    3. A strategy whose last two whole slices reduced its gap by less than 40 % each comes after those that progress.
+    2. Then the strategy with the smallest gap comes first, with a whole slice.  The others get an eighth if their gap
+       is at most three times the smallest, and otherwise wait.
+    3. After two whole slices in a row that reduced its gap by less than a tenth each, a strategy comes last, so that
+       the others go on, also those that wait.  If that is true of all, it is forgotten.
 
     The last strategy runs without a limit.  The iterations of all strategies are counted together.  The bounds of one
     hold for all.
@@ -126,7 +125,7 @@ def race(
             if is_first_round and any(other.is_nearly_done for other in racing):
                 break
             used, gap = one.used, one.bounds.gap
-            one.allowed = fraction * size + (max(one.allowed, used) if fraction == 1.0 else one.allowed)
+            one.allowed += fraction * size
             while one.may_continue or racing == [one]:
                 try:
                     found = one.advance(ended)
@@ -150,6 +149,6 @@ def race(
         if all(one.in_vain >= PATIENCE for one in racing):
             for one in racing:
                 one.in_vain = 0
-        size *= GROWTH
+        size *= 2.0
     if failure is not None:
         raise failure

@@ -1,7 +1,5 @@
 """Race of the strategies of a solver: each gets slices of work in turn, and the one with the smallest gap the largest.
 
-No strategy is excluded while it could go on, because one that has been behind may be the only one that still progresses.
-
 Work is counted, never timed, so that the same call gives the same result on every machine unless a limit stops it.
 """
 
@@ -20,7 +18,7 @@ from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 FIRST_SLICE = 8e9  # operations, a fraction of a second
 NEARLY_DONE = 0.01  # relative gap that ends the first round
 IN_VAIN = 0.9  # gap after a whole slice, relative to that before, above which the slice was in vain
-PATIENCE = 2  # whole slices in vain, after which a strategy comes last
+PATIENCE = 2  # whole slices in vain, after which other strategies come first
 
 
 class Pause(NamedTuple):
@@ -87,10 +85,8 @@ class Runner:
 
 
 def turns(racing: Sequence[Runner]) -> list[tuple[Runner, float]]:
-    """Return the strategies that run in a round, in their order, each with its fraction of a slice."""
-    if not any(one.bounds.lower > 0.0 for one in racing):
-        return [(one, 1.0) for one in racing]
-    first, *others = sorted(racing, key=lambda one: (one.in_vain >= PATIENCE, one.bounds.gap, one.used))
+    """Return the strategies of a round after the first, in their order, each with its fraction of a slice."""
+    first, *others = sorted(racing, key=lambda one: (one.in_vain // PATIENCE, one.bounds.gap, one.used))
     limit = 3.0 * min(one.bounds.gap for one in racing)
     return [(first, 1.0), *((one, 1 / 8) for one in others if one.bounds.gap <= limit)]
 
@@ -104,11 +100,11 @@ def race(
        this round.
     2. Then the strategy with the smallest gap comes first, with a whole slice.  The others get an eighth if their gap
        is at most three times the smallest, and otherwise wait.
-    3. After two whole slices in a row that reduced its gap by less than a tenth each, a strategy comes last, so that
-       the others go on, also those that wait.  If that is true of all, it is forgotten.
+    3. After each two whole slices in a row that reduced its gap by less than a tenth each, a strategy comes after those
+       with fewer.  None is excluded, because one that waits may be the only one that still progresses.
 
-    The last strategy runs without a limit.  The iterations of all strategies are counted together.  The bounds of one
-    hold for all.
+    The last one runs without a limit.  Iterations of all strategies are counted together.  The bounds of one hold for
+    all.
     """
     applicable = [one for one in strategies if one.applies(problem, warm_start)]
     if not applicable:
@@ -121,7 +117,7 @@ def race(
     ended: Iterate | None = None
     while racing:
         is_first_round = not any(one.bounds.lower > 0.0 for one in racing)
-        for one, fraction in turns(racing):
+        for one, fraction in [(one, 1.0) for one in racing] if is_first_round else turns(racing):
             if is_first_round and any(other.is_nearly_done for other in racing):
                 break
             used, gap = one.used, one.bounds.gap
@@ -146,9 +142,6 @@ def race(
                     yield found._replace(n_iter=min(sum(other.n_iter for other in runners), stopping.max_iter))
             if fraction == 1.0 and one.used > used:
                 one.in_vain = one.in_vain + 1 if one.bounds.gap > IN_VAIN * gap else 0
-        if all(one.in_vain >= PATIENCE for one in racing):
-            for one in racing:
-                one.in_vain = 0
         size *= 2.0
     if failure is not None:
         raise failure

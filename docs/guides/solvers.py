@@ -46,10 +46,10 @@ that of the convex problem: a bad point appears as a gap that does not reach ``t
 wrong result.
 
 Several strategies may apply. None is always the fastest, so they race: each gets slices of work in turn, which double from round
-to round; the strategy with the smallest certified gap gets a whole slice and the others an eighth, and a strategy ends after two
-slices with three times the smallest gap. The bounds of one hold for all. Work is counted in floating-point operations and calls,
-never in seconds: the same call gives the same result on every machine unless a limit of time stops it. ``max_iter`` counts the
-iterations of all strategies.
+to round; the strategy with the smallest certified gap gets a whole slice, and the others an eighth if their gap is at most three
+times as large. The others wait until the first ends or two of its slices hardly reduce its gap. The bounds of one hold for all.
+Work is counted in floating-point operations and calls, never in seconds: the same call gives the same result on every machine
+unless a limit of time stops it. ``max_iter`` counts the iterations of all strategies.
 
 **Block decomposition**, with an l1 penalty. Then most pairs of features do not interact, and V is zero between groups of
 features. V is diagonal at first; the certificate checks all pairs and joins those that have to interact, and the solver

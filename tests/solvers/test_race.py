@@ -61,7 +61,6 @@ def test_the_smallest_gap_gets_a_whole_slice_and_others_up_to_three_times_as_lar
     racing = [runner(0.0, 1.0), runner(0.2, 0.49), runner(0.2, 0.4), runner(0.2, 0.3), runner(0.2, 0.51)]
     assert fractions(racing) == [(3, 1.0), (2, 1 / 8), (1, 1 / 8)]  # the others wait
     assert fractions([runner(0.5, 0.9), runner(0.0, 1.0)]) == [(0, 1.0), (1, 1 / 8)]  # no bound, but near
-    assert fractions([runner(0.0, 1.0)] * 2) == [(0, 1.0)] * 2
 
 
 def test_strategies_whose_slices_were_in_vain_come_last_and_of_equal_gaps_the_least_used_comes_first():

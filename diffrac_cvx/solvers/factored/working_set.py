@@ -111,11 +111,11 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         tol = stopping.tolerance(upper)
         goal = min(goal, max(tol, 0.3 * upper))
         reduction = GAP_REDUCTION if len(ws) < LARGE_WORKING_SET else CAUTIOUS_REDUCTION
-        split, failed = block_problem(problem, ws), 0.0  # the second: the gap that could not be certified, if any
+        failed, split = 0.0, block_problem(problem, ws)  # failed: a gap that could not be certified
         while checked:
             known = upper - best.lower
             goal = min(goal, max(tol, known / reduction))
-            # What the solution on the working set admits, and after a failure the mean of the failed and the known gap.
+            # What the solution on the working set admits; after a failure, a mean of the failed and the certified gap.
             tried = (failed * known) ** 0.5 if failed else max(goal, gap / TARGET)
             if tried > (0.9 * known if failed else max(goal, 0.6 * known)):
                 break

@@ -11,6 +11,7 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds
 from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.screening import Verdict
 from diffrac_cvx.certificates.working_set_bounds import check_kkt
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import as_data
@@ -117,13 +118,13 @@ def test_after_a_failure_the_mean_of_the_failed_and_the_certified_gap_is_tried_o
     tried, certified = [], []
 
     def check(split, u, C, t):
-        found = check_kkt(split, u, C, t)
+        found = check_kkt(split, u, C, t) if u is failed_u else Verdict()  # the first of a solution fails
         tried.append((u, 1.0 - t * problem.mean_inverse(u), found.bound))
         return found
 
     monkeypatch.setattr(working_set, "check_kkt", check)
     upper, lower, failed, failed_u = 1.0, 0.0, 0.0, None
-    for point in working_set_iterates(problem, WarmStart(), Stopping(1e-5, 500)):
+    for point in working_set_iterates(problem, WarmStart(), Stopping(1e-5, 400)):
         for u, bound, found in tried:
             gap, known = (upper - bound) / 0.99, upper - lower
             if u is failed_u:
@@ -135,8 +136,9 @@ def test_after_a_failure_the_mean_of_the_failed_and_the_certified_gap_is_tried_o
         tried.clear()
         if isinstance(point, Iterate):
             upper, lower = min(upper, point.point.value), max(lower, point.bound.lower)
-    assert any(certified)
-    assert not all(certified)
+        if any(certified):
+            return
+    pytest.fail("No mean was certified.")
 
 
 @pytest.mark.parametrize(("n", "d"), [(500, 300), (300, 260)])

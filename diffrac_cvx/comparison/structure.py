@@ -21,10 +21,11 @@ from diffrac_cvx.points.checks import (
     as_weights,
     in_unit_interval,
     positive_int,
+    require_table,
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of, renormalize_weights
-from diffrac_cvx.points.reading import table_array, table_rows
+from diffrac_cvx.points.reading import as_stored, table_array, table_rows
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.feature_groups import FeatureGroups
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -368,8 +369,9 @@ def sample_points(
     rng: np.random.Generator,
 ) -> Table:
     """Return the points to be tested: all of positive weight, or a random sample of them."""
-    table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
-    n = table.shape[0] if len(table.shape) == 2 else 0
+    table: Any = X.tocsr() if hasattr(X, "tocsr") else as_stored(X)
+    require_table(table)
+    n = table.shape[0]
     weights = as_weights(sample_weight, n)
     rows = np.arange(n) if weights is None else np.flatnonzero(weights.mask)
     max_rows = int(np.clip(MAX_ENTRIES // max(table.shape[-1], 1), MIN_ROWS, MAX_ROWS))

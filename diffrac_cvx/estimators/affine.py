@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
-from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import deadline_after, seconds_left, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import (
@@ -32,7 +32,7 @@ from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import is_out_of_core, many_rows, read_points, table_times
+from diffrac_cvx.points.reading import as_stored, is_out_of_core, many_rows, read_points, table_times
 from diffrac_cvx.points.table import Table, centered_table
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
@@ -79,12 +79,15 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
         """Return checked data as they are: an array, a sparse matrix, or a table that is read where it lies."""
-        if not is_out_of_core(X):
-            return validate_data(self, X, reset=reset, **VALIDATION_OPTIONS, **options)
-        _check_n_features(self, X, reset=reset)
-        if reset:
-            _check_feature_names(self, X, reset=True)
-        return X
+        table = as_stored(X)
+        try:
+            if not is_out_of_core(X):
+                table = check_array(table, estimator=self, input_name="X", **VALIDATION_OPTIONS, **options)
+            _check_feature_names(self, X, reset=reset)
+            _check_n_features(self, table, reset=reset)
+        except (TypeError, ValueError) as error:
+            raise DataError(str(error)) from None
+        return table
 
     def _scale(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
+from diffrac_cvx.errors import DataError, DataTypeError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.points.sliced import in_memory, is_read_by_blocks, opened
 
 Array = npt.NDArray[np.float64]
@@ -33,29 +33,55 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
     if is_read_by_blocks(X):
         require_table(X, name)
         return in_memory(X)
-    for attribute, method in (("toarray", "toarray"), ("dask", "compute")):
-        if hasattr(X, attribute):
-            raise DataError(f"{name} is a {type(X).__name__}, not an array in memory. Pass {name}.{method}().")
-    if np.ma.is_masked(X):
-        raise DataError(f"{name} is a masked array. Drop or impute the masked entries.")
     table = as_real(X, name)
     require_table(table, name)
     return table
 
 
 def as_real(values: npt.ArrayLike, name: str) -> npt.NDArray[np.number]:
-    """Return values as an array of real numbers, not copied if they are one."""
+    """Return values in memory, of any container, as an array of real numbers, not copied if they are one."""
+    require_readable(values, name)
     try:
         raw = np.asarray(values)
-        raw = raw.astype(np.float64) if raw.dtype.kind == "O" else raw
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{name} is not an array of real numbers ({error}). Encode its entries as numbers.") from None
+    raw = numbers_of(raw, name) if raw.dtype.kind == "O" else raw
     require_numbers(raw, name)
     return raw
 
 
+def require_readable(values: Any, name: str) -> None:
+    """Raise DataError if values are missing, masked or not in memory."""
+    if values is None:
+        raise DataError(f"{name} is None. Pass an array.")
+    for attribute, method in (("toarray", "toarray"), ("dask", "compute")):
+        if hasattr(values, attribute):
+            raise DataError(f"{name} is a {type(values).__name__}, not an array in memory. Pass {name}.{method}().")
+    parts = values if isinstance(values, list | tuple) else (values,)
+    if any(np.ma.is_masked(part) for part in parts):
+        raise DataError(f"{name} is a masked array. Drop or impute the masked entries.")
+
+
+def numbers_of(objects: npt.NDArray[Any], name: str) -> Array:
+    """Return an array of objects as floats, with NaN for missing values; text is no number."""
+    values = objects.ravel().tolist()
+    for i, value in enumerate(values):
+        if isinstance(value, str | bytes):
+            place = place_of(tuple(map(int, np.unravel_index(i, objects.shape))))
+            raise DataError(f"{name} is the text {value!r} at {place}, counting from 0. Encode text as numbers.")
+        if type(value).__name__ == "NAType":
+            values[i] = math.nan
+    try:
+        return np.array(values, dtype=np.float64).reshape(objects.shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = DataTypeError if isinstance(error, TypeError) else DataError
+        raise kind(f"{name} is not an array of real numbers ({error}). Encode its entries as numbers.") from None
+
+
 def require_numbers(values: Any, name: str) -> None:
     """Raise DataError if an array does not contain real numbers."""
+    if values.dtype.kind == "c":
+        raise DataError(f"Complex data not supported: {name} has entries of type {values.dtype}. Pass real numbers.")
     if values.dtype.kind not in "biuf":
         raise DataError(f"{name} has entries of type {values.dtype}. Encode them as numbers.")
 
@@ -89,9 +115,13 @@ def require_finite(matrix: Array, name: str) -> None:
 
 def not_finite_error(name: str, value: float, index: tuple[int, ...], count: int) -> DataError:
     """Return the error that names the first of `count` entries that are NaN or infinite."""
-    where = ("row {}, column {}" if len(index) == 2 else "entry {}").format(*index)
     more = f" (and {count - 1} more)" if count > 1 else ""
-    return DataError(f"{name} is {value} at {where}{more}, counting from 0. Drop or impute these entries.")
+    return DataError(f"{name} is {value} at {place_of(index)}{more}, counting from 0. Drop or impute these entries.")
+
+
+def place_of(index: tuple[int, ...]) -> str:
+    """Return the words for the place of an entry."""
+    return f"row {index[0]}, column {index[1]}" if len(index) == 2 else f"entry {', '.join(map(str, index))}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from diffrac_cvx.points.checks import (
     ArrayT,
     PointWeights,
     as_matrix,
+    as_real,
     as_sparse_table,
     as_table,
     centered_data,
@@ -122,6 +123,14 @@ def is_out_of_core(X: Any) -> bool:
     return isinstance(X, np.memmap) or is_read_by_blocks(X)
 
 
+def as_stored(X: Any) -> Any:
+    """Return a table as it is read: sparse or out of core unchanged, and any other form as an array of real numbers."""
+    if is_out_of_core(X):
+        require_table(X)
+        return X
+    return X if hasattr(X, "toarray") else as_real(X, "X")
+
+
 # Streamed tables
 
 
@@ -200,7 +209,10 @@ def table_times(X: Any, W: Array) -> Array:
     """Return X W, shape (n,) or (n, k), for a table that may be streamed."""
 
     def of_block(block: Any) -> Array:
-        return np.asarray(np.asarray(block, dtype=np.float64) @ W)
+        rows = np.asarray(block, dtype=np.float64)
+        if not np.isfinite(rows).all():
+            raise DataError("X has entries that are NaN or infinite. Drop or impute them.")
+        return np.asarray(rows @ W)
 
     if is_read_by_blocks(X):
         return np.concatenate(list(opened(X).map(of_block)))

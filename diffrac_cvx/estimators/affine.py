@@ -23,9 +23,11 @@ from diffrac_cvx.points.checks import (
     PointWeights,
     all_positive_weights,
     centered_data,
+    normalize_weights,
     one_of,
     positive,
     positive_int,
+    require_callback,
     warn_constant,
 )
 from diffrac_cvx.points.constraints import Constraints
@@ -54,6 +56,7 @@ def limited(fit: Fit) -> Fit:
 
     @wraps(fit)
     def fit_in_time(estimator: Any, *args: Any, **options: Any) -> Any:
+        require_callback(getattr(estimator, "callback", None))
         limit = None if estimator.time_limit is None else positive(estimator.time_limit, "time_limit")
         with one_thread(), time_limited(deadline_after(limit)):
             return fit(estimator, *args, **options)
@@ -176,13 +179,14 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         projected = table_times(self._read_table(X, reset=False), np.transpose(self.coef_))
         return projected[:, None] if projected.ndim == 1 else projected
 
-    def score(self, X: npt.ArrayLike, y: object = None) -> float:
+    def score(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the fraction of the variance of the cluster indicators that the projections explain, in [0, 1].
 
         It needs no true labels, so ``GridSearchCV`` can use it; 0 if all points are in one cluster.  For two clusters
-        it is the squared correlation of labels and projections.
+        it is the squared correlation of labels and projections.  Variances are weighted by ``sample_weight``, (n,).
         """
-        return explained_variance(self.transform(X), self.predict(X))
+        projections = self.transform(X)
+        return explained_variance(projections, self.predict(X), normalize_weights(sample_weight, len(projections)))
 
     def _decide(self, table: Any) -> Array:
         """Return the values of the affine functions at the rows of a checked table."""

@@ -24,7 +24,7 @@ from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
-from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
+from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
 from diffrac_cvx.points.table import Table, array_table
@@ -240,9 +240,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
-        if not isinstance(constraints, Constraints | None):
-            kind = type(constraints).__name__
-            raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
+        require_constraints(constraints)
         table = self._read_table(X, ensure_min_samples=2)
         n, given_rows = table.shape[0], constraints is not None and constraints.are_linear
         pairs = constraints.without_linear if constraints is not None and given_rows else constraints

@@ -372,6 +372,12 @@ def one_of(value: Any, name: str, choices: Mapping[str, Any] | tuple[str, ...]) 
     return value
 
 
+def require_callback(value: object, name: str = "callback") -> None:
+    """Raise ParameterError if a value is neither a function nor None."""
+    if not (value is None or callable(value)):
+        raise ParameterError(f"{name} = {value!r} is not a function. Pass one, such as print, or None.")
+
+
 def did_you_mean(value: object, choices: Iterable[object]) -> str:
     """Return the end of a message that suggests the choice closest to a value, or "" if none is close."""
     known = {str(choice).lower(): str(choice) for choice in choices}

@@ -87,6 +87,7 @@ def read_points(
     """
     if isinstance(X, Table) and not (sample_weight is None and constraints is None):
         raise ParameterError("X is a Table, which holds its weights and constraints. Pass an array with these two.")
+    X = as_stored(X)
     weights = sample_weight if isinstance(sample_weight, PointWeights) else weights_for(X, sample_weight)
     if weights is not None or constraints is not None:
         if constraints is not None and hasattr(X, "toarray"):
@@ -125,10 +126,12 @@ def is_out_of_core(X: Any) -> bool:
 
 def as_stored(X: Any) -> Any:
     """Return a table as it is read: sparse or out of core unchanged, and any other form as an array of real numbers."""
-    if is_out_of_core(X):
+    if isinstance(X, Table):
+        return X
+    if is_out_of_core(X) or hasattr(X, "toarray"):
         require_table(X)
         return X
-    return X if hasattr(X, "toarray") else as_real(X, "X")
+    return as_real(X, "X")
 
 
 # Streamed tables

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.linear_algebra import row_products
 from diffrac_cvx.points.reading import read_points
@@ -105,7 +105,7 @@ def low_rank_path(
     points: Any = read_points(X, constraints=constraints, by_columns=True, warn=True).X
     labels = None if y is None else as_labels(y, len(points))
     rows, diagnostics = list[dict[str, Any]](), list[tuple[Diagnostic, ...]]()
-    start, timer = None, Timer(time_limit)
+    start, timer = None, Timer(None if time_limit is None else positive(time_limit, "time_limit"))
     for parameter, nu, penalty in problems[::-1]:
         if rows and timer.is_over:
             break

@@ -214,7 +214,7 @@ def compare(
 
 def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[dict[str, Method], dict[str, str]]:
     """Return the methods to run, and the reasons to skip others; a method requested by name is never too large."""
-    if isinstance(names, str) or (names is not None and len(names) == 0):
+    if names is not None and not (isinstance(names, list | tuple) and names and all(isinstance(n, str) for n in names)):
         raise ParameterError(f"methods = {names!r} must be a non-empty list of names, such as ['low_rank', 'fista']")
     available = list_methods()
     wanted = list(available if names is None else dict.fromkeys(names))

@@ -28,6 +28,7 @@ from diffrac_cvx.points.checks import (
     positive,
     positive_int,
     require_callback,
+    require_flag,
     warn_constant,
 )
 from diffrac_cvx.points.constraints import Constraints
@@ -83,13 +84,18 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
         """Return checked data as they are: an array, a sparse matrix, or a table that is read where it lies."""
         table = as_stored(X)
+        if len(table.shape) != 2:
+            raise DataError(
+                f"X has shape {table.shape}. Reshape your data to two dimensions; for a single feature, reshape(-1, 1)."
+            )
         try:
             if not is_out_of_core(X):
                 table = check_array(table, estimator=self, input_name="X", **VALIDATION_OPTIONS, **options)
             _check_feature_names(self, X, reset=reset)
             _check_n_features(self, table, reset=reset)
         except (TypeError, ValueError) as error:
-            raise DataError(str(error)) from None
+            message = str(error)
+            raise DataError(message if "X " in message else f"X cannot be used: {message}") from None
         return table
 
     def _scale(
@@ -245,13 +251,10 @@ def choose_seed(random_state: Any) -> int:
 
     With None it depends on NumPy's global random state, which is not changed.
     """
-    generator = check_random_state(random_state)
+    try:
+        generator = check_random_state(random_state)
+    except ValueError:
+        raise ParameterError(f"random_state = {random_state!r} must be a seed, a RandomState or None") from None
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int((copy.deepcopy(generator) if random_state is None else generator).randint(2**31 - 1))
-
-
-def require_flag(value: object, name: str) -> None:
-    """Raise if a parameter is neither True nor False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name} = {value!r} must be True or False")

@@ -17,13 +17,20 @@ from diffrac_cvx.estimators.affine import (
     choose_seed,
     limited,
     optimality_gap,
-    require_flag,
     require_one_direction,
 )
 from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.machine.work import work_done
-from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
+from diffrac_cvx.points.checks import (
+    Array,
+    PointWeights,
+    as_weights,
+    one_of,
+    positive_int,
+    require_flag,
+    rows_with_weight,
+)
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
@@ -34,6 +41,7 @@ from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result
+from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
@@ -240,6 +248,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
+        one_of(self.solver, "solver", tuple(SOLVERS))
         require_constraints(constraints)
         table = self._read_table(X, ensure_min_samples=2)
         n, given_rows = table.shape[0], constraints is not None and constraints.are_linear

@@ -100,7 +100,7 @@ class MultiLabelDiffrac(AffineClusterer):
         data = self._scale(table_array(table), as_weights(sample_weight, table.shape[0]))
         result = self._relax(data.X)
         options: dict[str, Any] = {"n_init": self.n_init, "rng": choose_seed(self.random_state)}
-        found = fit_label_mixture(result.F, k, weights=data.X.weights, **options)
+        found = fit_label_mixture(result.F, k, sample_weight=data.X.weights, **options)
         self._store_bounds(result)
         self.weights_, self.objective_ = found.weights, found.objective
         self._store_functions(*affine_functions(data.X.array(), result, found.scores), data)

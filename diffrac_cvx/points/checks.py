@@ -41,13 +41,18 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
 def as_real(values: npt.ArrayLike, name: str) -> npt.NDArray[np.number]:
     """Return values in memory, of any container, as an array of real numbers, not copied if they are one."""
     require_readable(values, name)
-    try:
-        raw = np.asarray(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{name} is not an array of real numbers ({error}). Encode its entries as numbers.") from None
+    raw = as_any(values, name)
     raw = numbers_of(raw, name) if raw.dtype.kind == "O" else raw
     require_numbers(raw, name)
     return raw
+
+
+def as_any(values: Any, name: str) -> npt.NDArray[Any]:
+    """Return values of any type as an array; raise DataError if rows have unequal lengths."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{name} is not an array ({error}). Pass rows of equal lengths.") from None
 
 
 def require_readable(values: Any, name: str) -> None:
@@ -297,7 +302,7 @@ def format_indices(mask: npt.NDArray[np.bool_], limit: int = 5, names: Sequence[
 
 def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:
     """Return a float64 (n,) copy of labels in {-1, +1}."""
-    raw = np.asarray(y)
+    raw = as_any(y, name)
     if raw.ndim != 1 or len(raw) == 0:
         raise DataError(f"{name} has shape {raw.shape}. Pass a 1-d array of labels, one per point.")
     if n is not None and len(raw) != n:
@@ -309,7 +314,7 @@ def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:
 
 def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) -> tuple[npt.NDArray[np.int64], int]:
     """Return an int64 (n,) copy of labels in 0, ..., K - 1, and K: n_clusters, or by default the smallest possible."""
-    raw = np.asarray(labels)
+    raw = as_any(labels, "labels")
     if raw.shape != (n,) or raw.dtype.kind not in "biu" or raw.min(initial=0) < 0:
         raise DataError(f"labels must contain {n} integers from 0 on. Pass np.unique(labels, return_inverse=True)[1].")
     min_clusters = max(int(raw.max()) + 1, 2)
@@ -324,7 +329,10 @@ def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) ->
 
 def as_scalar(value: Any, name: str) -> float:
     """Return a real finite scalar as a float."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        array = np.array(value, dtype=object)
     if array.ndim != 0 or array.dtype.kind not in "biuf" or not np.isfinite(array):
         shown = value.item() if isinstance(value, np.generic) else value
         raise ParameterError(f"{name} = {shown!r} must be a finite number")
@@ -376,6 +384,12 @@ def require_callback(value: object, name: str = "callback") -> None:
     """Raise ParameterError if a value is neither a function nor None."""
     if not (value is None or callable(value)):
         raise ParameterError(f"{name} = {value!r} is not a function. Pass one, such as print, or None.")
+
+
+def require_flag(value: object, name: str) -> None:
+    """Raise if a parameter is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} = {value!r} must be True or False")
 
 
 def did_you_mean(value: object, choices: Iterable[object]) -> str:

@@ -453,7 +453,10 @@ def require_satisfied(labels: Array, chunklets: Chunklets) -> None:
 
 def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:
     """Return pairs of points as indices, shape (k, 2)."""
-    given = np.asarray(list(pairs) if not isinstance(pairs, np.ndarray) else pairs)
+    try:
+        given = np.asarray(list(pairs) if not isinstance(pairs, np.ndarray) else pairs)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must contain pairs (i, j) of integers. Number the points from 0.") from None
     if given.size == 0:
         return np.zeros((0, 2), dtype=np.intp)
     if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
@@ -528,6 +531,8 @@ def split_unlabelled(
     Unlabelled points have None, NaN, pd.NA, "" or the value ``unlabelled``.  By default they also have -1, with a
     warning, if there are two or more other values.
     """
+    if np.ndim(unlabelled) or not (unlabelled is None or isinstance(unlabelled, str | Real | np.generic)):
+        raise ParameterError(f"unlabelled is a {type(unlabelled).__name__}. Pass one value, a number or text.")
     given = np.asarray(labels, dtype=object)
     if given.ndim != 1:
         raise DataError(f"{name} has shape {given.shape}. Pass a 1-d array with one entry per point.")

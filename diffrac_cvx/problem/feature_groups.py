@@ -1,6 +1,6 @@
 """Feature groups and nonnegative columns given by users, by column number or by column name."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -80,7 +80,7 @@ def read_feature_groups(
     items: list[Any] = list(groups)  # type: ignore[arg-type]
     if items and all(map(is_list, items)):
         return groups_from_lists(dict(enumerate(items)), d, names)
-    if any(np.ndim(item) > 0 or item is None or item != item for item in items):
+    if any(np.ndim(item) > 0 or item is None or item != item or not isinstance(item, Hashable) for item in items):
         raise ParameterError(f"groups has an entry that is not a label. {GROUP_FORMS_HINT}")
     lists: dict[Any, list[int]] = {}
     for column, label in enumerate(items):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import is_late
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int, warn_degenerate
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int, warn_degenerate
 from diffrac_cvx.points.linear_algebra import leading_right_vectors
 from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE
 
@@ -93,17 +93,23 @@ def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Gen
 
 
 def fit_label_mixture(
-    F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Generator | int = 0, weights: Array | None = None
+    F: npt.ArrayLike,
+    k: int,
+    *,
+    n_init: int = 20,
+    rng: np.random.Generator | int = 0,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> LabelMixture:
     """Return the labels of `procrustes` with their weights and scores, and the distance of the mixture from Y.
 
-    Parameters, warnings and errors are those of procrustes; ``weights``, positive with sum 1, are those of the rows in
-    all means.
+    Parameters, warnings and errors are those of procrustes; ``sample_weight``, (n,), are the weights of the rows in all
+    means, >= 0 and of any scale.
     """
     F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), positive_int(n_init, "n_init")
     if k > len(F):
         raise ParameterError(f"k = {k} is more than the {len(F)} points; reduce k")
     random, n = as_generator(rng), len(F)
+    weights = normalize_weights(sample_weight, n)
     roots = None if weights is None else np.sqrt(n * weights)  # of the counts of the rows
     F = F if roots is None else roots[:, None] * F
     # Best approximation of F of rank k + 1, with ||F||_F^2 = n, and the same with equal singular values.

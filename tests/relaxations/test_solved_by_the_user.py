@@ -13,7 +13,7 @@ PENALTY = dc.Penalty(lam=0.05 / X.std(axis=0), ridge=0.1)
 @pytest.mark.parametrize("build", [dc.v_space, dc.lifted], ids=["v_space", "lifted"])
 def test_v_is_optimal_in_the_units_of_x(build, nu):
     relaxation = build(X, nu, PENALTY)
-    with pytest.raises(dc.ParameterError, match="has no solution. Call problem.solve"):
+    with pytest.raises(dc.ParameterError, match="has no solution"):
         relaxation.V  # noqa: B018
     relaxation.problem.solve(solver="CLARABEL")
     bounds = dc.certify_v(X, relaxation.V, nu, PENALTY)

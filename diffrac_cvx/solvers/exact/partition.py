@@ -161,11 +161,10 @@ def optimal_partition(
     >>> optimal_partition(X, 3, ridge=0.1).labels.tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    penalty, K, timer = resolve_penalty(penalty, None, ridge), positive_int(n_clusters, "n_clusters"), Timer(time_limit)
+    penalty, K = resolve_penalty(penalty, None, ridge), positive_int(n_clusters, "n_clusters")
+    timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
     nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
     require_callback(callback)
-    if time_limit is not None:
-        nonnegative(time_limit, "time_limit")
     if K == 2:
         return partition_of_labels(X, nu, penalty, tol, time_limit, callback, sample_weight)
     sample = read_points(X, sample_weight)

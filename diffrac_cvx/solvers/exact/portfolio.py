@@ -14,7 +14,7 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive, require_callback
+from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive, require_callback, require_flag
 from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, require_constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.linear_constraints import LinearConstraints
@@ -183,6 +183,7 @@ def optimal_labels(
     timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
     require_constraints(constraints)
     require_callback(callback)
+    require_flag(certificate, "certificate")
     given = constraints or Constraints()
     sample = read_points(X, sample_weight, constraints=given.without_linear)
     chunklets, linear = given.chunklets_of(sample.n_all), given.linear_of(sample.n_all)

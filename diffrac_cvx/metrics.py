@@ -16,7 +16,6 @@ from diffrac_cvx.points.checks import (
     as_labels,
     as_matrix,
     as_real,
-    as_table,
     in_unit_interval,
     normalize_weights,
 )
@@ -58,8 +57,8 @@ def imbalance(y: npt.ArrayLike) -> float:
 
 def factor_imbalance(F: Array | FactorTable) -> float:
     """Return 1'Y1/n^2 in [0, 1] for Y = F F', F (n, r) with unit rows; it is the imbalance of y if Y = yy'."""
-    is_table = isinstance(F, FactorTable)
-    mean = F.rmatvec(np.ones(len(F))) / len(F) if is_table else as_table(F, "F").mean(axis=0)
+    given = F if isinstance(F, FactorTable) else as_matrix(F, "F")
+    mean = given.rmatvec(np.ones(len(F))) / len(F) if isinstance(given, FactorTable) else given.mean(axis=0)
     return min(float(np.sum(mean**2)), 1.0)
 
 
@@ -172,7 +171,7 @@ def separation(G: Array | FactorTable, y: Array, sample_weight: Array | None = N
     """
     y = as_labels(y)
     weights = normalize_weights(sample_weight, len(y))
-    G = G if isinstance(G, FactorTable) else as_real(G, "G")
+    G = G if isinstance(G, FactorTable) else as_real(G, "G").astype(np.float64, copy=False)
     if len(G.shape) != 2 or G.shape[0] != len(y):
         raise DataError(f"G has shape {G.shape} for {len(y)} labels. Pass one row per label.")
     centered = scale_by_sqrt_weights(y - mean_of(y, weights), weights)

@@ -18,7 +18,7 @@ from diffrac_cvx.comparison.methods import MethodResult, summarize_error
 from diffrac_cvx.comparison.rendered_table import ReportTable, TableReport, table_of_entries
 from diffrac_cvx.datasets.planted import make_planted
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.points.checks import Array, as_seed, positive, positive_int
+from diffrac_cvx.points.checks import Array, as_seed, positive, repetitions
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.formatting import format_ends, format_gap, format_lower, formatted_lower, formatted_upper
 from diffrac_cvx.problem.penalty import Penalty
@@ -33,7 +33,6 @@ TRAITS = ("clean", "noisy", "unbalanced", "badly scaled", "degenerate")
 FEASIBILITY = 1e-6  # relative violation of a constraint that counts as rounding
 AGREEMENT = 1e-6  # difference between a reported objective and the recomputed one that counts as rounding
 DEFAULT_TOL = 1e-4
-MAX_INSTANCES = 1_000_000
 REFERENCE_TOL = 1e-6
 MAX_EVALUATIONS = 100  # of the search for the lower bound of labels; each of its bounds is valid
 
@@ -195,9 +194,7 @@ def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float 
     >>> dc.validate(dc.low_rank, n_instances=3).passed
     True
     """
-    count, seed = positive_int(n_instances, "n_instances"), as_seed(rng, "rng")
-    if count > MAX_INSTANCES:
-        raise ParameterError(f"n_instances = {n_instances!r} is more than {MAX_INSTANCES}. Pass fewer.")
+    count, seed = repetitions(n_instances, "n_instances"), as_seed(rng, "rng")
     if not callable(solver):
         raise ParameterError(f"solver = {solver!r} is not a function. Pass one of X, nu and penalty.")
     promised = positive(default_tol(solver) if tol is None else tol, "tol")

@@ -245,7 +245,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         indices = cluster_indices(self.decision_function(X))  # raises an error before `fit`, when there are no classes
         return np.asarray(self.classes_[indices])
 
-    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
+    def score(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the (weighted) fraction of points whose class is y, (n,)."""
         weights = normalize_weights(sample_weight, len(predicted := self.predict(X)))
         try:

@@ -19,6 +19,7 @@ Array = npt.NDArray[np.float64]
 ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
 MIN_RELATIVE_WEIGHT = 1e-100  # of the largest weight: the squares of smaller weights leave the range of doubles
+MAX_REPETITIONS = 1_000_000  # of a random start, a sample or an instance
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
@@ -327,12 +328,17 @@ def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) ->
     return raw.astype(np.int64), K
 
 
+def array_of(value: Any) -> npt.NDArray[Any]:
+    """Return a value as an array, of objects if its rows have unequal lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        return np.array(value, dtype=object)
+
+
 def as_scalar(value: Any, name: str) -> float:
     """Return a real finite scalar as a float."""
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError, OverflowError):
-        array = np.array(value, dtype=object)
+    array = array_of(value)
     if array.ndim != 0 or array.dtype.kind not in "biuf" or not np.isfinite(array):
         shown = value.item() if isinstance(value, np.generic) else value
         raise ParameterError(f"{name} = {shown!r} must be a finite number")
@@ -371,6 +377,14 @@ def positive_int(value: Any, name: str) -> int:
     if number != int(number) or number < 1:
         raise ParameterError(f"{name} = {value!r} must be a positive integer")
     return int(number)
+
+
+def repetitions(value: Any, name: str) -> int:
+    """Return a number of repetitions, a positive integer."""
+    number = positive_int(value, name)
+    if number > MAX_REPETITIONS:
+        raise ParameterError(f"{name} = {value!r} is more than {MAX_REPETITIONS}. Pass a smaller number.")
+    return number
 
 
 def one_of(value: Any, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str:

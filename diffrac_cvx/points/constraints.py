@@ -13,7 +13,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.points.checks import Array, positive_int
+from diffrac_cvx.points.checks import Array, as_any, positive_int
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.linear_constraints import (
     LinearConstraints,
@@ -466,7 +466,7 @@ def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:
 
 def read_rows(rows: npt.ArrayLike, n: int | None) -> Indices:
     """Return different rows of a table of n rows, given as integers or as a mask, as indices."""
-    given = np.asarray(rows)
+    given = as_any(rows, "rows")
     if given.ndim == 1 and given.dtype == bool and n in (None, len(given)):
         return np.flatnonzero(given)
     is_list = given.ndim == 1 and (not given.size or np.issubdtype(given.dtype, np.integer))
@@ -483,10 +483,10 @@ def read_rows(rows: npt.ArrayLike, n: int | None) -> Indices:
 
 def read_groups(groups: npt.ArrayLike) -> Indices:
     """Return the groups of points as integers, numbered from 0 if they are text; negative ones are no group."""
-    given = np.asarray(groups)
+    given = as_any(groups, "groups")
     if given.ndim == 1 and given.dtype.kind in "iu":
         return given.astype(np.intp)
-    values = [value.strip() if isinstance(value, str) else value for value in given.ravel().tolist()]
+    values: list[Any] = [value.strip() if isinstance(value, str) else value for value in given.ravel().tolist()]
     inside = [value for value in values if not (is_missing(value) or str(value) in ("-1", "-1.0"))]
     are_names = all(isinstance(value, str) or is_whole(value) for value in inside)
     if given.ndim != 1 or given.dtype.kind == "b" or not are_names:
@@ -531,7 +531,7 @@ def split_unlabelled(
     Unlabelled points have None, NaN, pd.NA, "" or the value ``unlabelled``.  By default they also have -1, with a
     warning, if there are two or more other values.
     """
-    if np.ndim(unlabelled) or not (unlabelled is None or isinstance(unlabelled, str | Real | np.generic)):
+    if not isinstance(unlabelled, str | Real | np.generic | None):
         raise ParameterError(f"unlabelled is a {type(unlabelled).__name__}. Pass one value, a number or text.")
     given = np.asarray(labels, dtype=object)
     if given.ndim != 1:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import did_you_mean
+from diffrac_cvx.points.checks import array_of, did_you_mean
 from diffrac_cvx.points.rows import Mask
 from diffrac_cvx.problem.penalties.base import IndexArray
 
@@ -75,7 +75,7 @@ def read_feature_groups(
         return groups
     if isinstance(groups, Mapping):
         return groups_from_lists({str(name): columns for name, columns in groups.items()}, d, names)
-    if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
+    if isinstance(groups, str | bytes) or not (hasattr(groups, "__len__") and np.ndim(array_of(groups))):
         raise ParameterError(f"groups = {groups!r} is not a list. {GROUP_FORMS_HINT}")
     items: list[Any] = list(groups)  # type: ignore[arg-type]
     if items and all(map(is_list, items)):
@@ -123,7 +123,7 @@ def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None
     """
     if nonnegative is None or isinstance(nonnegative, bool | np.bool_):
         return True if nonnegative else None
-    if is_list(nonnegative) and np.asarray(nonnegative).dtype.kind == "b":
+    if is_list(nonnegative) and array_of(nonnegative).dtype.kind == "b":
         if d not in (None, len(nonnegative)):
             raise ParameterError(f"nonnegative has {len(nonnegative)} entries for {d} features. Give one per feature.")
         return make_readonly(np.array(nonnegative)) if np.any(nonnegative) else None

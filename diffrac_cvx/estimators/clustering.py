@@ -254,6 +254,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         n, given_rows = table.shape[0], constraints is not None and constraints.are_linear
         pairs = constraints.without_linear if constraints is not None and given_rows else constraints
         chunklets = chunklets_of(pairs, n)
+        if constraints is not None:
+            constraints.require_points(n)
         if isinstance(self.n_clusters, str) and self.n_clusters == AUTO:
             K = self._choose_count(table_array(table), as_weights(sample_weight, n, min_positive=2))
         else:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed, limited
-from diffrac_cvx.points.checks import Array, as_weights, normalize_weights, positive_int
+from diffrac_cvx.points.checks import Array, normalize_weights, positive_int
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights
@@ -87,20 +87,18 @@ class MultiLabelDiffrac(AffineClusterer):
         return tags
 
     @limited
-    def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
         """Fit the labels and their directions.
 
         X is an (n, d) array, data frame or sparse matrix, which is converted to dense, with at least two points; y is
-        ignored.  The weights of the points, (n,), are >= 0, of any scale: weight 2 counts as the same point twice, and
-        a point of weight 0 only receives labels and has no row in ``result_.F``.  Errors and warnings are those of
-        `DiffracClustering.fit`, and DegenerateDataWarning if the solution has fewer than n_labels labels.
+        ignored.  Errors and warnings are those of `DiffracClustering.fit`, and DegenerateDataWarning if the solution
+        has fewer than n_labels labels.
         """
         k = positive_int(self.n_labels, "n_labels")
         table = self._read_table(X, ensure_min_samples=2)
-        data = self._scale(table_array(table), as_weights(sample_weight, table.shape[0]))
+        data = self._scale(table_array(table))
         result = self._relax(data.X)
-        options: dict[str, Any] = {"n_init": self.n_init, "rng": choose_seed(self.random_state)}
-        found = fit_label_mixture(result.F, k, sample_weight=data.X.weights, **options)
+        found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=choose_seed(self.random_state))
         self._store_bounds(result)
         self.weights_, self.objective_ = found.weights, found.objective
         self._store_functions(*affine_functions(data.X.array(), result, found.scores), data)
@@ -116,8 +114,6 @@ class MultiLabelDiffrac(AffineClusterer):
         weights = normalize_weights(sample_weight, len(projections))
         return float(np.mean([explained_variance(values[:, None], labels, weights) for values, labels in pairs]))
 
-    def fit_predict(
-        self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
-    ) -> npt.NDArray[np.int64]:
+    def fit_predict(self, X: npt.ArrayLike, y: object = None) -> npt.NDArray[np.int64]:
         """Fit the labels and return ``labels_``; errors and warnings are those of `fit`."""
-        return np.asarray(self.fit(X, sample_weight=sample_weight).labels_)
+        return np.asarray(self.fit(X).labels_)

@@ -271,8 +271,10 @@ class Constraints:
     def without_linear(self) -> "Constraints":
         """The constraints without bags, order, sizes and rows."""
         made = Constraints()
-        for name in ("must_link", "cannot_link", "labels", "groups", "classes", "n_points"):
+        for name in ("must_link", "cannot_link", "labels", "groups", "classes"):
             object.__setattr__(made, name, getattr(self, name))
+        if self.at_most is None and self.equal is None:  # whose columns are counted with them
+            object.__setattr__(made, "n_points", self.n_points)
         return made
 
     def take(self, rows: npt.ArrayLike) -> "Constraints":
@@ -504,7 +506,7 @@ def is_whole(value: Any) -> bool:
 
 def read_labels(labels: npt.ArrayLike, unlabelled: object = None) -> tuple[Array, tuple[object, object]]:
     """Return the labels as -1, +1, and 0 for unlabelled points, and the two classes."""
-    if np.asarray(labels).dtype == bool:
+    if as_any(labels, "labels").dtype == bool:
         raise DataError("labels is a boolean mask. Pass one label per point, and None for unlabelled points.")
     values, known = split_unlabelled(labels, unlabelled)
     found = {value for value, is_known in zip(values, known.tolist(), strict=True) if is_known}

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, as_any
 
 Indices = npt.NDArray[np.intp]
 Sparse = Any  # scipy.sparse.csr_array
@@ -165,7 +165,7 @@ def read_index_lists(given: Any, name: str, least: int) -> tuple[Indices, ...]:
     except TypeError:
         raise DataError(f"{name} is not a list of lists of points. Pass for example {name}=[[0, 1, 2]].") from None
     for k, one in enumerate(lists):
-        points = np.asarray(one)
+        points = as_any(one, f"{name}[{k}]")
         if points.ndim != 1 or (points.size and not np.issubdtype(points.dtype, np.integer)):
             raise DataError(f"{name}[{k}] is not a list of integers. Number the points from 0.")
         if len(points) < least:

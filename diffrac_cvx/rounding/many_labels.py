@@ -9,15 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import is_late
-from diffrac_cvx.points.checks import (
-    Array,
-    as_generator,
-    as_matrix,
-    normalize_weights,
-    positive_int,
-    repetitions,
-    warn_degenerate,
-)
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int, repetitions, warn_degenerate
 from diffrac_cvx.points.linear_algebra import leading_right_vectors
 from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE
 
@@ -101,25 +93,16 @@ def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Gen
 
 
 def fit_label_mixture(
-    F: npt.ArrayLike,
-    k: int,
-    *,
-    n_init: int = 20,
-    rng: np.random.Generator | int = 0,
-    sample_weight: npt.ArrayLike | None = None,
+    F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Generator | int = 0
 ) -> LabelMixture:
     """Return the labels of `procrustes` with their weights and scores, and the distance of the mixture from Y.
 
-    Parameters, warnings and errors are those of procrustes; ``sample_weight``, (n,), are the weights of the rows in all
-    means, >= 0 and of any scale.
+    Parameters, warnings and errors are those of procrustes.
     """
     F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), repetitions(n_init, "n_init")
     if k > len(F):
         raise ParameterError(f"k = {k} is more than the {len(F)} points; reduce k")
     random, n = as_generator(rng), len(F)
-    weights = normalize_weights(sample_weight, n)
-    roots = None if weights is None else np.sqrt(n * weights)  # of the counts of the rows
-    F = F if roots is None else roots[:, None] * F
     # Best approximation of F of rank k + 1, with ||F||_F^2 = n, and the same with equal singular values.
     is_large = min(F.shape) > max(FULL_SVD_SIZE, 4 * (k + 1))
     U, singular, _ = np.linalg.svd(F @ leading_right_vectors(F, k + 1).T if is_large else F, full_matrices=False)
@@ -133,8 +116,8 @@ def fit_label_mixture(
     fits: list[Fit] = []
     while not fits or (len(fits) < n_init and not is_late()):
         start = np.asarray(np.linalg.qr(random.standard_normal((k + 1, k + 1)))[0])
-        *_, first = procrustes_iterates(whitened, start, roots)
-        *_, last = procrustes_iterates(lead, first.R, roots)
+        *_, first = procrustes_iterates(whitened, start)
+        *_, last = procrustes_iterates(lead, first.R)
         fits.append(last)
     best = max(fits, key=lambda fit: fit.inner_product)
     order = 1 + np.argsort(-best.weights[1:], kind="stable")
@@ -142,19 +125,14 @@ def fit_label_mixture(
     # ||F R - M||^2 = ||F||^2 + n ||a||^2 - 2 tr (F R)'M
     objective = max(float(np.sum(lead**2) / n + 1.0 - 2.0 * best.inner_product), 0.0)
     labels, scores = best.signs[:, order] * orientation, (lead @ best.R)[:, order] * orientation
-    scores = scores if roots is None else scores / roots[:, None]
     return LabelMixture(labels, best.weights[np.append(0, order)], objective, scores)
 
 
-def procrustes_iterates(F: Array, R: Array, roots: Array | None = None) -> Iterator[Fit]:
-    """Yield the fits of the alternation of `procrustes` from R, each better, until it stalls.
-
-    With weights, the rows of F are multiplied by the roots of their counts.
-    """
+def procrustes_iterates(F: Array, R: Array) -> Iterator[Fit]:
+    """Yield the fits of the alternation of `procrustes` from R, each better, until it stalls."""
     n, previous = len(F), -np.inf
-    scaled = F if roots is None else roots[:, None] * F
     for _ in range(MAX_PROCRUSTES_ROUNDS):
-        rotated = scaled @ R
+        rotated = F @ R
         signs = np.where(rotated >= 0.0, 1.0, -1.0)
         signs[:, 0] = 1.0
         shared = np.sum(rotated * signs, axis=0)
@@ -166,5 +144,5 @@ def procrustes_iterates(F: Array, R: Array, roots: Array | None = None) -> Itera
         if reached <= previous * (1 + PROCRUSTES_RTOL):
             break
         previous = reached
-        U, _, Vt = np.linalg.svd(scaled.T @ (signs * weights))
+        U, _, Vt = np.linalg.svd(F.T @ (signs * weights))
         R = U @ Vt

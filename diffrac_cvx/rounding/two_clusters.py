@@ -237,7 +237,7 @@ def apply_constraints(
     DataError
         If the constraints do not fit these points, or contradict each other.
     """
-    scores = as_matrix(np.asarray(labels).reshape(-1, 1), "labels")[:, 0]
+    scores = as_matrix(as_any(labels, "labels").reshape(-1, 1), "labels")[:, 0]
     weights = normalize_weights(sample_weight, len(scores))
     signs = np.where(scores >= 0.0, 1.0, -1.0)
     return chunklets_of(constraints, len(scores)).adjust_labels(signs, scale_by_weights(scores, weights))

@@ -87,7 +87,7 @@ REFUSED = {  # and words of the message
     "complex": (lambda _: X * 1j, "X has entries of type complex128"),
     "a complex sparse matrix": (lambda _: scipy.sparse.csr_array(X * 1j), r"type complex128|toarray"),
     "records": (lambda _: np.zeros(N, dtype=[("one", float), ("two", float)]), "X has entries of type"),
-    "rows of unequal lengths": (lambda _: [[1.0, 2.0], [3.0]], "X is not an array of real numbers"),
+    "rows of unequal lengths": (lambda _: [[1.0, 2.0], [3.0]], "X is not an array"),
     "an enormous integer": (lambda _: [[10**400, 1], [2, 3]], "X is not an array of real numbers"),
     "NaN": (lambda _: with_entry(np.nan, float), "X is nan|NaN"),
     "a map with NaN": (lambda folder: saved(with_entry(np.nan, float), folder), "X is nan|NaN"),

@@ -109,6 +109,8 @@ def proved_bounds(X: Any, given: Certificate) -> tuple[float, float]:
         try:
             problem = Statement(X, given)
             lowers = [problem.lower_bound(proof) for proof in given.proofs]
+            if np.any(np.isnan(lowers)):
+                raise DataError("the bound of a proof is not a number")
             if lowers and not covers_all_signs([proof.signs for proof in given.proofs]):
                 raise DataError("its branches do not cover all labels")
             return max(min(lowers, default=-np.inf), problem.trivial), problem.value()
@@ -248,7 +250,7 @@ class Statement:
         if C is not None and np.any(np.abs(C) > problem.box):
             raise DataError("C exceeds c_j c_k")
         n_rows = (0, 0) if problem.linear is None else tuple(len(rows.right) for rows in problem.linear)
-        if proof.products is not None and not (n_rows[0] and np.all(proof.products.rows < n_rows[0])):
+        if proof.products is not None and (problem.linear is None or np.any(proof.products.rows >= n_rows[0])):
             raise DataError(f"its products have an inequality that is not one of {n_rows[0]}")
         if proof.equal is not None and len(proof.equal) != n_rows[1]:
             raise DataError(f"equal has {len(proof.equal)} rows for {n_rows[1]} equations")

@@ -111,9 +111,10 @@ def best_by_program(A: Sparse, low: Array, high: Array, scores: Array) -> Array 
     shift = np.asarray(A.sum(axis=1)).ravel()
     constraints = [scipy.optimize.LinearConstraint(2.0 * A, low + shift, high + shift)]
     for _ in range(MAX_PROGRAMS):
-        program = {"c": -scores / max(float(np.abs(scores).max(initial=0.0)), 1e-300), "constraints": constraints}
+        scale = max(float(np.abs(scores).max(initial=0.0)), 1e-300)
+        program: dict[str, Any] = {"c": -scores / scale, "constraints": constraints}
         program |= {"integrality": np.ones(len(scores), dtype=np.int64), "bounds": scipy.optimize.Bounds(0.0, 1.0)}
-        limit = {"node_limit": MAX_NODES}
+        limit: dict[str, Any] = {"node_limit": MAX_NODES}
         found = scipy.optimize.milp(**program, options=limit if scores.any() else {})  # {}: whether there are any
         if found.x is None:  # presolving may be wrong on coefficients near the tolerance of the program
             found = scipy.optimize.milp(**program, options=limit | {"presolve": False})

@@ -114,7 +114,7 @@ def best_by_program(A: Sparse, low: Array, high: Array, scores: Array) -> Array 
         scale = max(float(np.abs(scores).max(initial=0.0)), 1e-300)
         program: dict[str, Any] = {"c": -scores / scale, "constraints": constraints}
         program |= {"integrality": np.ones(len(scores), dtype=np.int64), "bounds": scipy.optimize.Bounds(0.0, 1.0)}
-        limit: dict[str, Any] = {"node_limit": MAX_NODES}
+        limit: Any = {"node_limit": MAX_NODES}
         found = scipy.optimize.milp(**program, options=limit if scores.any() else {})  # {}: whether there are any
         if found.x is None:  # presolving may be wrong on coefficients near the tolerance of the program
             found = scipy.optimize.milp(**program, options=limit | {"presolve": False})

@@ -12,7 +12,6 @@ import scipy.sparse
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix, format_indices, warn_degenerate
-from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_rows
 from diffrac_cvx.points.exclusion import exclude, exclude_columns, is_rounding_noise
 from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_rows, squared_norm
@@ -33,7 +32,7 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.points.rows import LazyFactor, Mask, Rows
+from diffrac_cvx.points.rows import LazyFactor, Rows
 from diffrac_cvx.points.table import NO_SUMS, Excluded, RowSums, Table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -284,13 +283,6 @@ class DirectionProblem:
     def labels_factor(self, U: Factor) -> LazyFactor:
         """Return the factor F of the points' labels, Y = FF', that is optimal for V = UU'."""
         return self.sums.expand(self.X.labels_factor(U))
-
-    def labels_factor_of_all(
-        self, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None = None
-    ) -> Array:
-        """Return the factor of labels for all centred points in the user's units, with those of the problem."""
-        F = np.asarray(self.coordinates.labels_factor(U, X_all))
-        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
 
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.

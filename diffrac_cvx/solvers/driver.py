@@ -21,12 +21,13 @@ from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.points.reading import Sample, read_points
+from diffrac_cvx.points.rows import Mask
 from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
@@ -388,10 +389,16 @@ def with_all_points(
     """Return the result with a row of F also for the points of weight 0."""
     if weights is None or not weights.has_zeros:
         return found
-    F = problem.labels_factor_of_all(
-        problem.coordinates.transform_result(found), points.array(), weights.mask, constraints
-    )
-    return replace(found, factor=F)
+    U = problem.coordinates.transform_result(found)
+    return replace(found, factor=labels_factor_of_all(problem, U, points.array(), weights.mask, constraints))
+
+
+def labels_factor_of_all(
+    problem: DirectionProblem, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None
+) -> Array:
+    """Return the factor of labels for all centred points in the user's units; the mask is of those of the problem."""
+    F = np.asarray(problem.coordinates.labels_factor(U, X_all))
+    return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(problem.labels_factor(U)), mask)
 
 
 def with_bracket(error: DataError, bounds: Bracket) -> DataError:

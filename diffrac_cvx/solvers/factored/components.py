@@ -71,9 +71,8 @@ class BlockLagrangian(Lagrangian):
     """
 
     def __init__(self, blocks: Blocks, shape: BlockPoint, C: list[Array]) -> None:
+        super().__init__([Multiplier(one, C0, capped=False) for one, C0 in zip(blocks.penalties, C, strict=True)])
         self.blocks, self.split, self.shape = blocks, blocks.problem, shape
-        self.multipliers = [Multiplier(one, C0, capped=False) for one, C0 in zip(blocks.penalties, C, strict=True)]
-        self.latest = None
         self.singles, self.sizes = blocks.singles, [len(block) for block in blocks.members]
         self.diagonal, self.cross = self.split.diagonal[self.singles], self.split.cross[self.singles]
 

@@ -33,8 +33,8 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     SPARE_RANK,
-    Lagrangian,
     Memory,
+    OneBlockLagrangian,
     append_violated_directions,
     rank_reducing_rotation,
     run_multiplier_method,
@@ -73,7 +73,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
     while done < max_iter:
         # 1. Solve the problem on the working set to a gap of target.
         small = problem.restrict(ws)
-        lagrangian, memory = Lagrangian(small, C, capped=False), Memory()
+        lagrangian, memory = OneBlockLagrangian(small, C, capped=False), Memory()
         start_U = dense(small.rescale(U).U)
         at, steps, previous = lagrangian.point(start_U if start_U.any() else U), 0, np.inf
         limit = min(FIRST_STEPS if done == 0 and warm_start.U is None else 800, max_iter - done)

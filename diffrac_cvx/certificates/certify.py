@@ -242,20 +242,25 @@ class LabelCertificate:
 
 
 def certificate_at(
-    X: Table, objective: float, directions: Array, lower: Result | float, what: str, **fields: Any
+    X: Table, objective: float, directions: Array, lower: Any, what: str, **fields: Any
 ) -> LabelCertificate:
     """Return the certificate of labels or clusters, with directions 0 if these are not better.
 
     The fields are those of the certificate, with the multipliers of a result.
     """
-    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
+    result: Any = lower if hasattr(lower, "certificate") else None
+    bound = as_scalar(lower, "lower") if result is None else result.lower
     objective, directions = or_zero_direction(objective, directions)
     require_consistent(bound, objective, what)
-    n_excluded = max(X.n_excluded, lower.n_excluded if isinstance(lower, Result) else 0)
-    given = lower.certificate if isinstance(lower, Result) else None
+    n_excluded = max(X.n_excluded, 0 if result is None else result.n_excluded)
+    given = None if result is None else result.certificate
     if given is not None:  # the bounds of other relaxations are not on this objective
         fields |= {"upper": objective, "direction": directions, "F": None, "G": None}
-        given = replace(given, **fields) if given.relaxation == "directions" else None
+        K = fields.get("n_clusters")
+        is_same = given.relaxation == fields["relaxation"] and given.n_clusters == K
+        if not is_same and given.relaxation in ("labels", "clusters") and (K or 2) != (given.n_clusters or 2):
+            raise ParameterError(f"lower is a bound on {given.n_clusters or 2} clusters, not {K or 2}. Pass another.")
+        given = replace(given, **fields) if is_same or given.relaxation == "directions" else None
     return LabelCertificate(objective, bound, directions, n_excluded, given)
 
 
@@ -327,7 +332,7 @@ def certify_labels(
 def certify_clusters(
     X: npt.ArrayLike,
     labels: npt.ArrayLike,
-    lower: Result | float,
+    lower: Any,
     n_clusters: int | None = None,
     *,
     nu: float = 1.0,
@@ -336,7 +341,7 @@ def certify_clusters(
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
 ) -> LabelCertificate:
-    r"""Certify the optimality gap of a partition into K clusters, with the relaxation for two clusters.
+    r"""Certify the optimality gap of a partition into K clusters, with `optimal_partition` or a relaxation.
 
     With Z the (n, K) cluster indicators, the objective is
 
@@ -357,8 +362,9 @@ def certify_clusters(
     ----------
     labels : (n,) array of int
         Cluster labels in 0, ..., K - 1; clusters may be empty.
-    lower : Result or float
-        Solved relaxation (8), (11) or (15) with the same nu and penalty, or its lower bound.
+    lower : OptimalPartition, Result or float
+        Result of `optimal_partition`, whose bound is that of K clusters; or of a solved relaxation (8), (11) or (15),
+        whose bound holds for all K; or a lower bound.  Of the same nu and penalty.
     n_clusters : int, optional
         K, from 2 to the number of points; by default the largest label plus one, but at least 2.
     """

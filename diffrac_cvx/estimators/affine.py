@@ -41,8 +41,10 @@ from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import cluster_indices, explained_variance
 from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
+from diffrac_cvx.solvers.exact.partition import bound_with_floors
 
 VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
+MAX_FLOOR_POINTS = 300  # of a table whose partitions into K clusters get a bound of their own
 CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -209,7 +211,7 @@ def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clus
 
 
 def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
-    """Return the certified optimality gap of labels 0, ..., K - 1 of a `Table`."""
+    """Return the certified optimality gap of labels 0, ..., K - 1 of a `Table`, for K > 2 also with a bound."""
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0
@@ -220,6 +222,15 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
         v = best_direction(X, y - X.mean_of(y), weights)
         objective, _ = or_zero_direction(certified_labels_value(X, y, v, nu, weights), v)
     return width_of(result.lower, objective)
+
+
+def bound_of_clusters(X: Table, lower: float, K: int, *, nu: float, penalty: Penalty) -> float:
+    """Return the larger of a lower bound and that of K clusters with floors, for small tables with a ridge alone."""
+    pair_penalty = weights_of(penalty, X.shape[1])
+    is_small = K > 2 and len(X) <= MAX_FLOOR_POINTS and not X.chunklets.max_size
+    if not (is_small and pair_penalty.is_zero and pair_penalty.is_even):
+        return lower
+    return max(lower, bound_with_floors(X, K, nu, pair_penalty))
 
 
 def choose_seed(random_state: Any) -> int:

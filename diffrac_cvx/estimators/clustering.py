@@ -13,6 +13,7 @@ from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import (
     AffineClusterer,
     ScaledTable,
+    bound_of_clusters,
     choose_seed,
     limited,
     optimality_gap,
@@ -134,7 +135,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     support_ : array of int
         Selected features: indices with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
-        Certified bounds on the optimal objective of the relaxation.
+        Certified bounds on the optimal objective of the relaxation.  For more than two clusters, at most 300 points and
+        a ridge alone, the lower one is that of a tighter relaxation, of partitions into K clusters.
     n_clusters_ : int
         Number of clusters requested, or chosen with "auto".
     n_excluded_ : int
@@ -286,7 +288,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.labels_ = constrained_labels(self._decide(table), chunklets, weights)
         labels: Any = rows_with_weight(self.labels_, weights)
         options: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
-        self.label_gap_ = optimality_gap(data.X, labels, result, max(K, 2), **options)
+        self.lower_bound_ = bound_of_clusters(data.X, result.lower, K, **options)
+        bound: Any = self.lower_bound_ if K > 2 else result
+        self.label_gap_ = optimality_gap(data.X, labels, bound, max(K, 2), **options)
         if self.prove or given_rows:
             self._search_optimal(given, data, weights, constraints)
             labels = rows_with_weight(self.labels_, weights)

@@ -60,7 +60,7 @@ for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=
 # %%
 # The search can be stopped at any time, by ``time_limit`` or by a callback that returns True. It then returns the best
 # labels so far and valid bounds. With `Constraints` on rows, only labels that satisfy them are considered, and the bounds are on the
-# cost of these (:doc:`known_points`). The difference from the optimum without them measures how far they disagree with the optimal split.
+# cost of these (:doc:`known_points`, :doc:`weak_supervision`). The difference from the optimum without them measures how far they disagree with the optimal split.
 #
 # A certificate as a file
 # -----------------------

@@ -53,14 +53,13 @@ print(f"cost {cost}; proved: no three clusters cost less than {least}")
 # :math:`\Gamma(W^\top W) \le \sum_k \Gamma(w_k w_k^\top)` since :math:`\Gamma` is a sum of a linear function and of absolute
 # values. So it is at most C(Z), and (11) and (15) have the same optimum.
 #
-# So ``lower_bound_`` is that of two clusters, it exists for every K and n, and ``label_gap_`` is the cost minus this bound. It is
-# 0 for balanced classes that affine functions separate exactly; otherwise the bound, which does not depend on K, lies below
-# the best cost. `certify_clusters` gives the same for clusters from any other method:
+# So every lower bound of a relaxation of two clusters is one of K clusters, for every K and n. It is 0 for balanced classes that
+# affine functions separate exactly; otherwise it lies below the best cost. `certify_clusters` states it for any clusters:
 
 standard = (X - X.mean(axis=0)) / X.std(axis=0)
 proof = dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge)
 print(
-    f"bound {dc.format_lower(model.lower_bound_)}; true classes {dc.format_upper(proof.objective)}"
+    f"bound of two clusters {dc.format_lower(proof.lower)}; true classes {dc.format_upper(proof.objective)}"
 )
 assert proof.gap >= 0.0
 
@@ -69,6 +68,23 @@ planted = np.eye(3)[np.arange(60) % 3] @ rng.standard_normal((3, 2))
 result = dc.low_rank(planted, tol=1e-8)
 gap = dc.certify_clusters(planted, np.arange(60) % 3, result, 3).gap
 print(f"separable classes: certified gap {dc.format_upper(gap)}")
+
+# %%
+# The best partition
+# ------------------
+# Labels of K clusters are the corners of a simplex: unit vectors whose products are 1 in a cluster and :math:`-1/(K-1)` between
+# two. A relaxation with products of at least :math:`-1/(K-1)` has a bound that depends on K. ``label_gap_`` uses it for tables of
+# at most 300 points. `optimal_partition` adds inequalities that all partitions satisfy, and searches locally for partitions of
+# lower cost, until both meet:
+
+best = dc.optimal_partition(standard, 3, ridge=model.ridge, tol=1e-3)
+print(f"cost of the estimator {cost}, proved {least}; best partition {best}")
+print(f"its adjusted Rand index {dc.metrics.adjusted_rand_score(classes, best.labels):.2f}")
+assert dc.check_certificate(standard, best).lower == best.lower
+
+# %%
+# On iris the best partition costs less than that of the estimator, and is *less* like the species: the cost is not the
+# truth, see below. What the proof says is that no other partition would have a lower cost.
 
 # %%
 # Groups in a few of many columns

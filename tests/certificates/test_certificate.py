@@ -15,7 +15,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.certificate import Certificate, Proof, parse
 from diffrac_cvx.certificates.checker import Statement, covers_all_signs
 from diffrac_cvx.certificates.consistency import RoundingBound
-from diffrac_cvx.certificates.labels import Products, Rows
+from diffrac_cvx.certificates.labels import Products, Rows, Sets, clique_rows
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.solvers.exact import portfolio
 from diffrac_cvx.solvers.factored import solver
@@ -268,6 +268,10 @@ def searched(kind):
             given = dc.optimal_labels(X, ridge=0.1, tol=1e-3, constraints=some).certificate
         assert given.proofs[0].products is not None
         assert given.proofs[0].equal is not None
+    elif kind == "partition":
+        X = dc.datasets.make_planted(30, 4, noise=0.6, rng=0).X
+        given = dc.optimal_partition(X, 3, ridge=0.3, tol=1e-3).certificate
+        assert len(given.proofs[0].sets.centers) > 9
     elif kind == "branches of rows":
         X = table(9, 3)
         with pytest.MonkeyPatch.context() as patch:
@@ -320,6 +324,10 @@ def trivial(given):
 
 def with_rows(given, **changes):
     return with_proof(given, rows=given.proofs[0].rows._replace(**changes))
+
+
+def with_sets(given, **changes):
+    return with_proof(given, sets=given.proofs[0].sets._replace(**changes))
 
 
 def with_products(given, **changes):
@@ -539,6 +547,43 @@ TAMPERED = {
         "linear",
         lambda c: {**trivial(c), "at_most_right": c.arrays()["at_most_right"][:-1]},
     ),
+    "a set that has a point twice": (
+        "partition",
+        lambda c: with_sets(c, members=c.proofs[0].sets.members[:, [0, 0, 2, 3, 4]]),
+    ),
+    "a set that has its center": ("partition", lambda c: with_sets(c, centers=c.proofs[0].sets.members[:, 0])),
+    "a set without a center that has K points": (
+        "partition",
+        lambda c: with_sets(c, centers=-1 + 0 * c.proofs[0].sets.centers),
+    ),
+    "a set of one point": (
+        "partition",
+        lambda c: with_sets(c, members=np.where(np.arange(5) < 1, c.proofs[0].sets.members, -1)),
+    ),
+    "a set of a point that does not exist": (
+        "partition",
+        lambda c: with_sets(c, members=c.proofs[0].sets.members + 25),
+    ),
+    "negative multipliers of sets": (
+        "partition",
+        lambda c: with_sets(c, multipliers=c.proofs[0].sets.multipliers - 1e-3),
+    ),
+    "negative floors": ("partition", lambda c: with_proof(c, floors=c.proofs[0].floors - 1e-3)),
+    "floors of fewer points": ("partition", lambda c: with_proof(c, floors=c.proofs[0].floors[:-1, :-1])),
+    "floors of labels": ("rows", lambda c: with_proof(c, floors=np.zeros((24, 24)))),
+    "sets of labels": (
+        "rows",
+        lambda c: with_proof(c, sets=Sets(np.zeros(1), np.array([[1, 2]]), np.ones(1))),
+    ),
+    "triangles of signs for three clusters": (
+        "partition",
+        lambda c: with_proof(c, rows=clique_rows(np.array([[0, 1, 2]]), np.ones((1, 3), np.int8), np.ones(1))),
+    ),
+    "products of three clusters": (
+        "partition",
+        lambda c: with_proof(c, products=Products(np.zeros(1), np.zeros(1), np.ones(1), np.ones(1))),
+    ),
+    "an l1 term of three clusters": ("partition", lambda c: {**trivial(c), "c": np.ones(4)}),
     "a branch that the rows do not exclude": (
         "branches of rows",
         lambda c: with_proof(c, **(Proof()._asdict() | {"signs": np.sign(c.proofs[0].signs)})),

@@ -26,6 +26,7 @@ SMALLER = {  # cheaper settings of the smoke grids
     "sparse_regime": {},
     "structure": {"DRAWS": 3, "RESTARTS": 1},
     "theory": {},
+    "weak": {},
     "wide": {},
     "wide_law": {"COLUMNS": 60, "MAX_ITER": 100},
 }

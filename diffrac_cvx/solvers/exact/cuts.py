@@ -37,6 +37,7 @@ FIRST_RANK, MAX_STIFFNESS = 24, 200.0
 CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
 NEW_PRODUCTS = 3  # times m: products of linear constraints added in a round, at most
 STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # of equations with coefficients of norm one, in steps and in a proof
+LEAST_WEIGHT = 1e-3  # of a point, times m, in the lift of a diagonal
 NEGLIGIBLE = 0.03  # part of the largest singular value of F below which a direction is dropped
 STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fallen to this part
 
@@ -283,7 +284,8 @@ class CutRelaxation:
         S[np.arange(m), np.arange(m)] += mu
         last = min(m, max(12, F.shape[1] // 3 + 1)) - 1
         values, vectors = scipy.linalg.eigh(S, subset_by_index=[0, last], check_finite=False)
-        computed = 1.0 - float(np.sum(mu)) - total + m * min(float(values[0]), 0.0)
+        lift = self.least_lift(S, values, vectors)
+        computed = 1.0 - float(np.sum(mu)) - total - float(np.sum(lift))
         if computed > self.lower:
             parts = [each._replace(multipliers=each.multipliers / m) for each in self.parts]
             parts = [each.subset(each.multipliers > 0.0) for each in parts]
@@ -299,13 +301,29 @@ class CutRelaxation:
                 C[np.ix_(columns, columns)] = self.C / np.outer(self.problem.scale, self.problem.scale)
                 C = np.clip(C, -self.problem.box, self.problem.box)
             for rounding in (1e-14, 1e-12, 1e-10):
-                lifted = mu + max(-float(values[0]), 0.0) + rounding
-                dual = LabelDual(lifted, active, C, products, equal, sets, floors)
+                dual = LabelDual(mu + lift + rounding, active, C, products, equal, sets, floors)
                 proved = self.problem.lower_bound(dual)
                 if proved > self.lower:
                     self.lower, self.dual = proved, dual
                     break
         return computed, vectors
+
+    def least_lift(self, S: Array, values: Array, vectors: Array) -> Array:
+        """Return what makes S positive semidefinite, added to its diagonal, from its least eigenvalues and vectors.
+
+        The eigenvalue alone would do at all points.  Less is needed if it is large where the negative part of S is: t w
+        with the diagonal w of that part, or its root, and the least t with S + t Diag(w) >= 0.
+        """
+        m, negative = len(S), np.minimum(values, 0.0)
+        lifts = [np.full(m, -negative[0])]
+        diagonal = np.sum(vectors**2 * -negative, axis=1)
+        for w in (diagonal, np.sqrt(diagonal)) if negative[0] < 0.0 else ():
+            w = w / np.sum(w) + LEAST_WEIGHT / m
+            root = w**-0.5
+            scaled = S * root[:, None] * root
+            t = scipy.linalg.eigh(scaled, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)[0]
+            lifts.append(max(-float(t), 0.0) * w)
+        return min(lifts, key=np.sum)
 
     def separate(self, Y: Array, fraction: float) -> tuple[int, float]:
         """Add violated triangles, of part of the rows first, and larger cliques where few triangles are violated.
@@ -350,6 +368,14 @@ class CutRelaxation:
             scores *= np.where(scores[self.problem.anchor] >= 0.0, 1.0, -1.0)
         return list(scores.T)
 
+    def start(self) -> None:
+        """Solve the relaxation nearly, with linear constraints and floors and without other inequalities."""
+        self.minimize(8 * STEPS, Memory())
+        is_plain = self.problem.linear is None and self.floors is None
+        for _ in range(0 if is_plain else MAX_UPDATES):
+            self.update_multipliers()
+            self.minimize(STEPS, Memory())
+
     def solve(
         self, cutoff: Callable[[], float], improve: Callable[[Array], float], report: Callable[[], Status | None]
     ) -> Status | None:
@@ -365,11 +391,7 @@ class CutRelaxation:
         # With an l1 term C converges more slowly than the other multipliers: longer rounds, and no stiffer ones.
         slow = 2 if len(self.U) else 1
         if not self.n_rounds:
-            self.minimize(8 * STEPS, Memory())
-            is_plain = self.problem.linear is None and self.floors is None
-            for _ in range(0 if is_plain else MAX_UPDATES):
-                self.update_multipliers()
-                self.minimize(STEPS, Memory())
+            self.start()
         while True:
             # 1. Bound, and labels by rounding.
             if is_late(6.0 * m**3):  # branch and bound may use the time that is left

@@ -20,7 +20,9 @@ from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive, positive_int
 from diffrac_cvx.points.reading import raw_table, read_points
 from diffrac_cvx.points.rows import Indices
+from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.direction_problem import without_collinear
+from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.rounding.local_search import Partition, descend, simplex_corners, usual_partitions
@@ -217,6 +219,23 @@ def optimal_partition(
         seconds=timer.elapsed,
         n_excluded=points.n_excluded,
     )
+
+
+def bound_with_floors(points: Table, n_clusters: int, nu: float, penalty: PairPenalty) -> float:
+    """Return a certified lower bound on the objective of K > 2 clusters, with floors and without other inequalities.
+
+    For centred points without constraints, and a ridge alone.
+    """
+    n = len(points)
+    counts = np.ones(n) if points.weights is None else points.weights
+    given = penalty.a, penalty.c, counts, np.arange(n), np.ones(n), points.used_columns()
+    problem = LabelProblem(points.array(), nu, *given, n_clusters=n_clusters)
+    if problem.least == 0.0 or not problem.B.any():
+        return 0.0
+    search = PartitionCuts(problem)
+    search.start()
+    search.certify()
+    return max(search.lower, 0.0)
 
 
 def partition_of_labels(

@@ -64,12 +64,16 @@ class Chunklets(NamedTuple):
         return int(np.bincount(self.membership, minlength=1).max())
 
     @property
+    def has_known_labels(self) -> bool:
+        return self.labeled >= 0
+
+    @property
     def n_roundings(self) -> int:
         """Number of roundings of a sum over a chunklet and of its norm."""
         return self.max_size and self.max_size + 4
 
     @property
-    def allow_one_cluster(self) -> bool:
+    def allows_one_cluster(self) -> bool:
         """Whether all points may have the same label."""
         ones = np.ones(len(self.membership))
         return np.array_equal(np.abs(self.signed_sums(ones)), self.sums(ones))
@@ -152,14 +156,14 @@ class Chunklets(NamedTuple):
     def assign_labels(self, values: Array, weights: Array | None = None) -> Array:
         """Return labels that satisfy the constraints: unlabelled chunklets take the signs of their signed sums."""
         signs = np.where(self.signed_sums(values if weights is None else weights * values) > 0.0, 1.0, -1.0)
-        if self.labeled >= 0:
+        if self.has_known_labels:
             signs[self.labeled] = 1.0
         return self.labels_from_signs(signs)
 
     @identity_without_constraints
     def labels_from_signs(self, values: Array) -> Array:
         """Return the labels, shape (n,), from one sign per chunklet, oriented so that known labels are unchanged."""
-        flip = values[self.labeled] if self.labeled >= 0 else 1.0
+        flip = values[self.labeled] if self.has_known_labels else 1.0
         return np.asarray(self.sign * values[self.membership] * flip)
 
 

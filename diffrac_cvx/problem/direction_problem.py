@@ -447,7 +447,7 @@ def offset_solution(X: Table, nu: float) -> Array | None:
 
     There is no closed form if constraints require that some points differ.
     """
-    if not X.chunklets.allow_one_cluster or (nu > 0.0 and X.used_columns().any()):
+    if not X.allows_one_cluster or (nu > 0.0 and X.used_columns().any()):
         return None
     G = np.zeros((X.shape[1] + int(nu < 1.0), 1))
     if nu < 1.0:

@@ -83,7 +83,7 @@ def penalized_nu(
         return Solution(F=F, value=bounds.upper, bracket=bounds, rounding_bound=rounding_bound, proofs=proofs)
 
     def shortcut() -> Solution | None:
-        return all_ones(H) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
+        return all_ones(H) if value_of(weight) == 0.0 and H.points.allows_one_cluster else None
 
     size = size._replace(side=N, nonzeros=N * N)
     problem = cp.Problem(cp.Minimize(objective), [unit])

@@ -57,7 +57,7 @@ def best_partition(
     """
     if not (weights.is_zero and weights.is_even):
         raise ParameterError("the local search of partitions supports a ridge only. Omit lam and nonnegative.")
-    points, R = X.chunklets.means(X.array(), X.weights)[0], objective_rows(X, nu, weights.a)
+    points, R = X.chunklet_means(X.array())[0], objective_rows(X, nu, weights.a)
     _, first, place = np.unique(points, axis=0, return_index=True, return_inverse=True)
     rows = np.zeros((len(first), R.shape[1]))
     np.add.at(rows, place.ravel(), R)
@@ -148,7 +148,7 @@ def usual_partitions(X: Table, n_clusters: int, *, rng: np.random.Generator | in
     sorted order.  They are omitted for more than 5000 distinct points, or if they would end after the deadline.
     """
     scale = inverse_or_one(np.sqrt(X.mean_squares()))
-    points, merged_weight = X.chunklets.means(X.array() * scale, X.weights)
+    points, merged_weight = X.chunklet_means(X.array() * scale)
     yield X.chunklets.repeat(kmeans_rows(points, n_clusters, rng=rng, sample_weight=merged_weight))
     distinct, place = np.unique(points, axis=0, return_inverse=True)
     m, d = distinct.shape

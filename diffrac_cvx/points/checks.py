@@ -18,6 +18,7 @@ from diffrac_cvx.points.sliced import in_memory, is_read_by_blocks, opened
 Array = npt.NDArray[np.float64]
 ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
+MAX_NAMED = 5  # points or columns named in a message
 MIN_RELATIVE_WEIGHT = 1e-100  # of the largest weight: the squares of smaller weights leave the range of doubles
 
 
@@ -182,14 +183,13 @@ def rows_with_weight(X: ArrayT, weights: PointWeights | None) -> ArrayT:
     return X if weights is None or not weights.has_zeros else cast(ArrayT, X[weights.mask])
 
 
-def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True) -> Array:
+def as_data(X: npt.ArrayLike, *, warn: bool = True) -> Array:
     """Return the (n, d) data matrix of `centered_data`, n >= 2, for methods without certified bounds.
 
     Columns that vary by no more than the rounding of their mean are set to zero: they must not act as features.
     """
-    data, mean = centered_data(X, weights, warn=warn)
-    rows = data if weights is None else data[weights.mask]
-    data[:, np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows))] = 0.0
+    data, mean = centered_data(X, warn=warn)
+    data[:, np.sqrt(np.mean(data**2, axis=0)) <= rounding_floor(mean, len(data))] = 0.0
     return data
 
 
@@ -257,12 +257,15 @@ def warn_degenerate(message: str, warn: bool = True) -> None:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 
 
-def format_indices(mask: npt.NDArray[np.bool_], limit: int = 5, names: Sequence[object] | None = None) -> str:
+def format_indices(mask: npt.NDArray[np.bool_], names: Sequence[object] | None = None) -> str:
     """Return the first few indices at which a mask is true, or their names, as text."""
-    found = np.flatnonzero(mask)
-    if names is not None:
-        return ", ".join(repr(str(names[j])) for j in found[:limit]) + (", ..." if len(found) > limit else "")
-    return "[" + ", ".join(map(str, found[:limit])) + (", ...]" if len(found) > limit else "]")
+    found = np.flatnonzero(mask).tolist()
+    return f"[{list_first(found)}]" if names is None else list_first([repr(str(names[j])) for j in found])
+
+
+def list_first(values: Sequence[object]) -> str:
+    """Return the first few values as text."""
+    return ", ".join(map(str, values[:MAX_NAMED])) + (", ..." if len(values) > MAX_NAMED else "")
 
 
 def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:

@@ -13,7 +13,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, list_first
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.linear_constraints import (
     LinearConstraints,
@@ -30,7 +30,6 @@ from diffrac_cvx.points.linear_constraints import (
     size_rows,
 )
 
-MAX_NAMED = 5  # points named in an error
 IndexPair = tuple[int, int]
 Indices = npt.NDArray[np.intp]
 ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
@@ -334,10 +333,9 @@ class Constraints:
         node = connected_components(graph, directed=False)[1]
         wrong = np.flatnonzero(node[:double] == node[double:])
         if len(wrong):
-            wrong = wrong[wrong < n]  # without the virtual point
-            named = ", ".join(map(str, wrong[:MAX_NAMED])) + (", ..." if len(wrong) > MAX_NAMED else "")
-            points = "point" if len(wrong) == 1 else "points"
-            raise DataError(f"the constraints on {points} {named} contradict each other. Remove one of them.")
+            contradicted = wrong[wrong < n].tolist()  # without the virtual point
+            points = f"{'point' if len(contradicted) == 1 else 'points'} {list_first(contradicted)}"
+            raise DataError(f"the constraints on {points} contradict each other. Remove one of them.")
         pair = np.minimum(node[:double], node[double:])
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n

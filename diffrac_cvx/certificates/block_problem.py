@@ -28,6 +28,12 @@ def labels_by_zeros(V: Factor) -> Labels:
     return join_labels(np.arange(V.shape[0]), nonzeros.row, nonzeros.col)
 
 
+def labels_of_pattern(U: Sparse) -> Labels:
+    """Return the labels of the sets of coordinates between which UU' is zero for all factors with these nonzeros."""
+    pattern = U.astype(bool).astype(float)
+    return labels_by_zeros(pattern @ pattern.T)
+
+
 def join_labels(labels: Labels, j: IntegerArray, k: IntegerArray) -> Labels:
     """Return the labels with the groups of these pairs of coordinates merged."""
     size = int(labels.max(initial=-1)) + 1

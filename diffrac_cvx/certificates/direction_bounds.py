@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, labels_by_zeros, scatter
+from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, labels_of_pattern, scatter
 from diffrac_cvx.certificates.bound_search import (
     NEGLIGIBLE_ENTRY,
     best_bound,
@@ -92,8 +92,7 @@ def is_mostly_one_block(U: Factor) -> bool:
     """Return whether UU' has a block of more than half of the coordinates, on at most 1000 coordinates."""
     if U.shape[0] > MAX_DENSE_COORDINATES:
         return False
-    rows = as_sparse(U).astype(bool).astype(float)
-    return bool(2 * np.bincount(labels_by_zeros(rows @ rows.T)).max(initial=0) > U.shape[0])
+    return bool(2 * np.bincount(labels_of_pattern(as_sparse(U))).max(initial=0) > U.shape[0])
 
 
 def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint) -> Bound:

@@ -14,7 +14,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix, format_indices, warn_degenerate
 from diffrac_cvx.points.dense import array_rows
 from diffrac_cvx.points.exclusion import exclude, exclude_columns, is_rounding_noise
-from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_rows, squared_norm
+from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_both, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     WhiteningErrorBounds,
@@ -70,7 +70,7 @@ class Coordinates:
 
     def inverse_transform_multiplier(self, C: Factor) -> Factor:
         """Return a multiplier of the l1 penalty in the user's coordinates."""
-        return scale_rows(scale_rows(C, 1.0 / self.scale).T, 1.0 / self.scale)
+        return scale_both(C, 1.0 / self.scale)
 
     def labels_factor(self, U: Factor, points: Array) -> LazyFactor:
         """Return the factor of labels for centred points in the user's units, possibly new points."""
@@ -185,12 +185,17 @@ class DirectionProblem:
             return np.eye(len(self.c))
         return self.Y.second_moment() + np.diag(self.a**2)
 
+    @property
+    def B(self) -> Array:
+        """B = A + Diag(c)^2, shape (D, D): the quadratic terms and the diagonal of the l1 penalty."""
+        return self.A + np.diag(self.c**2)
+
     @cached_property
     def W(self) -> Array:
-        """W'(A + Diag(c)^2)W = I, on the range of A + Diag(c)^2, shape (D, r)."""
+        """W'BW = I, on the range of B, shape (D, r)."""
         if self.basis is not None:
             return np.eye(len(self.c))
-        W = whitener_of_gram(self.A + np.diag(self.c**2)) if self.is_large else None
+        W = whitener_of_gram(self.B) if self.is_large else None
         return whitener(np.vstack([self.R, np.diag(self.c)])) if W is None else W
 
     @property
@@ -298,7 +303,7 @@ class DirectionProblem:
         size = len(self.c)
         if result.C is None or not self.has_l1 or result.C.shape != (size, size):
             return None
-        return scale_rows(scale_rows(result.C, self.coordinates.scale).T, self.coordinates.scale)
+        return scale_both(result.C, self.coordinates.scale)
 
 
 def direction_problem(X: Table, nu: float, penalty: Penalty) -> DirectionProblem:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_problem import UNPENALIZED, labels_by_zeros, number_by_first
+from diffrac_cvx.certificates.block_problem import UNPENALIZED, labels_of_pattern, number_by_first
 from diffrac_cvx.certificates.certificate import Certificate
 from diffrac_cvx.certificates.checker import state, to_proof
 from diffrac_cvx.certificates.consistency import RoundingBound
@@ -415,12 +415,11 @@ def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> 
     """
     if not (problem.has_l1 and problem.pair_penalty.splits_into_blocks):
         return None
-    penalized, pattern = np.flatnonzero(problem.c > 0.0), as_sparse(point.U).astype(bool)
-    if not 0 < 2 * pattern.count_nonzero() <= np.prod(pattern.shape):
+    penalized, U = np.flatnonzero(problem.c > 0.0), as_sparse(point.U)
+    if not 0 < 2 * U.count_nonzero() <= np.prod(U.shape):
         return None
-    rows = pattern[penalized].astype(float)
     found = np.full(len(problem.c), UNPENALIZED)
-    found[penalized] = labels_by_zeros(rows @ rows.T)
+    found[penalized] = labels_of_pattern(U[penalized])
     if found.max(initial=0) == 0:
         return None
     d, certified = len(problem.coordinates.scale) - int(problem.coordinates.has_offset), None

@@ -248,7 +248,7 @@ class OneBlockLagrangian(Lagrangian):
         self.left: Metric | None = None
         self.root: Array | None = None  # of B + Diag(units)^-2; the last d rows are Diag(units)^-1
         if units is None:
-            self.B = problem.A + np.diag(problem.c**2)
+            self.B = problem.B
             if np.sum(self.B**2) > 3.0 * np.trace(self.B):  # tr B^2 / tr B is 1 + d/n for noise
                 self.left = inverse_of_B_and_one(problem, self.B)
         else:
@@ -327,8 +327,7 @@ def column_units(problem: DirectionProblem) -> Array | None:
         inverse = times(problem.W, problem.W.T)
         squares = np.maximum(np.diag(inverse) - np.square(inverse) @ problem.c**2, 0.0)
     else:
-        B = problem.A + np.diag(problem.c**2)
-        directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
+        directions = scipy.linalg.lstsq(problem.B, problem.R.T, check_finite=False)[0]
         squares = row_products(directions, directions)
     units = np.maximum(np.sqrt(squares), 1.0)
     limit = LARGE_UNIT if len(problem.X) >= len(units) else min(LARGE_UNIT, 3.0 * units.min())
@@ -361,14 +360,23 @@ def append_violated_directions(
         return U
     if M is None:
         M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
-    S = M - (problem.A + np.diag(problem.c**2)) - C
+    S = M - problem.B - C
     few_of_many = most < len(S) and len(S) > LARGE_SIZE
     values, vectors = lanczos(S.dot, len(S), free, "LA", 1e-4) if few_of_many else eigh(S)
     new = vectors[:, values > 0.0][:, -free:]
     return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1) + 1e-12) * new])
 
 
-def rank_reducing_rotation(U: Array, rtol: float = 1e-12) -> Array | None:
+def drop_negligible_columns(lagrangian: Lagrangian, at: Point, memory: Memory, rtol: float = 1e-12) -> Point:
+    """Return the point without negligible columns of U, after a rotation of U and of the memory."""
+    Q = rank_reducing_rotation(at.U, rtol)
+    if Q is None:
+        return at
+    memory.rotate(Q)
+    return lagrangian.point(at.U @ Q)
+
+
+def rank_reducing_rotation(U: Array, rtol: float) -> Array | None:
     """Return Q with orthonormal columns such that UQ has no negligible column; None if U has none already."""
     G = times(U.T, U)
     limit = rtol * approximate_top_eigenvalue(G)
@@ -424,10 +432,7 @@ def one_block_iterates(
         yield Pause()
         done += max(n_steps, 1)
         # 2. Negligible columns are dropped.
-        Q = rank_reducing_rotation(at.U)
-        if Q is not None:
-            memory.rotate(Q)
-            at = lagrangian.point(at.U @ Q)
+        at = drop_negligible_columns(lagrangian, at, memory)
         # 3. An iterate with its bounds; fitting the multiplier takes a quarter of the time of the steps since then.
         C = lagrangian.multiplier(at.U)[0] if problem.has_l1 else None
         saved += n_steps * at.U.shape[1] / len(at.U)

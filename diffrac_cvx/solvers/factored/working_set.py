@@ -21,6 +21,7 @@ from diffrac_cvx.certificates.working_set_bounds import (
     bound_at_equal_weights,
     check_kkt,
     expand_working_set,
+    is_active,
 )
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense, diagonal
@@ -36,7 +37,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     Memory,
     OneBlockLagrangian,
     append_violated_directions,
-    rank_reducing_rotation,
+    drop_negligible_columns,
     run_multiplier_method,
     threshold_inactive,
 )
@@ -90,10 +91,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
                 break
             yield Pause()
             at = lagrangian.update(at)
-            Q = rank_reducing_rotation(at.U, COLUMN_RTOL)
-            if Q is not None:
-                memory.rotate(Q)
-                at = lagrangian.point(at.U @ Q)
+            at = drop_negligible_columns(lagrangian, at, memory, COLUMN_RTOL)
             if gap > STALLED * previous:  # the rank is too small
                 larger = append_violated_directions(small, at.U, C)
                 at, memory = lagrangian.point(larger), Memory()
@@ -151,9 +149,7 @@ def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tup
     """
     if warm_start.U is not None:
         rows = scipy.sparse.csr_array(warm_start.U)
-        squared_norms = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        selected = (squared_norms > 1e-4 * squared_norms.max()) | (problem.c == 0.0)
-        ws = np.flatnonzero(problem.pair_penalty.complete_groups(selected))
+        ws = np.flatnonzero(problem.pair_penalty.complete_groups(is_active(problem, rows)))
         if problem.c[ws].any():
             given = scipy.sparse.csr_array((len(problem.c),) * 2) if warm_start.C is None else warm_start.C
             C = symmetric(dense(scipy.sparse.csr_array(given)[ws][:, ws]))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, scatter_block
+from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem, scatter_block
 from diffrac_cvx.certificates.bound_search import best_bound, best_combination, improved_multipliers, row_weights
 from diffrac_cvx.certificates.proof import (
     LANCZOS_RTOL,
@@ -29,7 +29,7 @@ from diffrac_cvx.certificates.screening import TooManyPairsError, Verdict, scree
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense, diagonal
 from diffrac_cvx.points.linear_algebra import eigh, lanczos, solve_lower, symmetric, times
-from diffrac_cvx.points.rows import Mask
+from diffrac_cvx.points.rows import Indices, Mask
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
 INACTIVE_ENTRY = 1e-4  # relative to the diagonal of V, below which an entry may be 0
@@ -96,7 +96,7 @@ def is_active(problem: DirectionProblem, U: Sparse) -> Mask:
 
 
 def dual_on_working_set(
-    problem: DirectionProblem, point: PrimalPoint, ws: IntegerArray, U: Array, C_given: Array | None, *, refine: bool
+    problem: DirectionProblem, point: PrimalPoint, ws: Indices, U: Array, C_given: Array | None, *, refine: bool
 ) -> tuple[float, Array, Array]:
     """Return the best dual on a working set: with the given multiplier, its projection, or one fitted from it or V."""
     restricted = problem.restrict(ws)
@@ -111,8 +111,8 @@ def dual_on_working_set(
 
 
 def expand_working_set(
-    problem: DirectionProblem, ws: IntegerArray, u: Array, C_ws: Array, new: IntegerArray, verdict: Verdict
-) -> tuple[IntegerArray, Array, IntegerArray]:
+    problem: DirectionProblem, ws: Indices, u: Array, C_ws: Array, new: Indices, verdict: Verdict
+) -> tuple[Indices, Array, Indices]:
     """Return the expanded working set, increasing, its multiplier, and its order among the old and then the new ones.
 
     The new multipliers are those of the check that returned the coordinates, or minimise S at the weights u.
@@ -223,7 +223,7 @@ def correction_for_sums(remainder: Remainder) -> Array:
     return np.asarray(vectors * np.sqrt(SUM_SHARE * np.maximum(-values, 0.0)))
 
 
-def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array | None = None) -> Verdict:
+def failed_check(remainder: Remainder, entering: Indices, violated: Array | None = None) -> Verdict:
     """Return entering coordinates and violated directions, unit vectors by default, extended to the working set."""
     working_set, problem, outside = remainder.problem, remainder.problem.problem, remainder.problem.penalized
     if violated is None:

@@ -147,8 +147,13 @@ def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 
     positive = w[mask]
     if positive.min() == positive.max():
         return PointWeights(mask, None) if not mask.all() else None
-    positive = positive * 2.0 ** -float(np.frexp(positive.max())[1])  # exact, and its sum does not overflow
-    return PointWeights(mask, positive / math.fsum(positive))
+    return PointWeights(mask, scaled_to_sum_one(positive))
+
+
+def scaled_to_sum_one(weights: Array) -> Array:
+    """Return positive weights over their sum."""
+    scaled = weights * 2.0 ** -float(np.frexp(weights.max())[1])  # exact, and its sum does not overflow
+    return np.asarray(scaled / math.fsum(scaled))
 
 
 def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | None:
@@ -160,10 +165,8 @@ def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | No
         return None
     w = _checked_weights(sample_weight, n, 1)
     w[w == 0.0] = MIN_RELATIVE_WEIGHT * w.max()
-    shrunk = w * 2.0 ** -float(np.frexp(w.max())[1])  # exact, and its sum does not overflow
-    normalized = shrunk / math.fsum(shrunk)
-    only_rounded = np.allclose(w, normalized, rtol=1e-10, atol=0.0)
-    return w if only_rounded else np.asarray(normalized)
+    normalized = scaled_to_sum_one(w)
+    return w if np.allclose(w, normalized, rtol=1e-10, atol=0.0) else normalized
 
 
 def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointWeights | None:

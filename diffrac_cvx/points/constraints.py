@@ -16,6 +16,7 @@ from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.points.checks import Array, list_first
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.linear_constraints import (
+    Indices,
     LinearConstraints,
     LinearRows,
     Sparse,
@@ -31,7 +32,6 @@ from diffrac_cvx.points.linear_constraints import (
 )
 
 IndexPair = tuple[int, int]
-Indices = npt.NDArray[np.intp]
 ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
 Operation = TypeVar("Operation", bound=Callable[..., Any])
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates import direction_bounds
-from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, scatter, scatter_block
+from diffrac_cvx.certificates.block_problem import block_problem, scatter, scatter_block
 from diffrac_cvx.certificates.bound_search import improved_multipliers
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import best_of
@@ -26,6 +26,7 @@ from diffrac_cvx.certificates.working_set_bounds import (
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
+from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     best_single_feature,
@@ -141,7 +142,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             ws, U, C = grow(problem, ws, U, u, C, new, verdict)
 
 
-def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tuple[IntegerArray, Array, Array]:
+def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tuple[Indices, Array, Array]:
     """Return a working set, a factor and a multiplier on it: those of a warm start, if it has any features.
 
     Otherwise these are the features of largest univariate gain g_j^2 / (A_jj + c_j^2), all without an l1 weight, and a
@@ -163,7 +164,7 @@ def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tup
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
-def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Array) -> IntegerArray:
+def single_feature_violations(problem: DirectionProblem, ws: Indices, U: Array) -> Indices:
     """Return the features outside the working set that would enter alone, the most violated first; O(n D r).
 
     A feature j stays outside only if |G_j U z| <= c_j sum_k c_k |(U z)_k| for all z; leading directions z are tried.
@@ -185,13 +186,13 @@ def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Ar
 
 def grow(
     problem: DirectionProblem,
-    ws: IntegerArray,
+    ws: Indices,
     U: Array,
     u: Array,
     C: Array,
-    new: IntegerArray,
+    new: Indices,
     verdict: Verdict,
-) -> tuple[IntegerArray, Array, Array]:
+) -> tuple[Indices, Array, Array]:
     """Return the working set with new features, a factor with small entries of V there, and a multiplier."""
     n_old, both = len(ws), np.append(ws, new)
     directions = np.zeros((len(both), 0)) if verdict.directions is None else verdict.directions[both]

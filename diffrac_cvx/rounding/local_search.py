@@ -1,9 +1,11 @@
 r"""Local search for partitions into K clusters of low objective: alternation and single moves, from several starts.
 
 With labels at the corners of a simplex, F (m, K - 1) with unit rows whose products are -1/(K - 1) between clusters, the
-objective of `certify_clusters` without an l1 term is, with the rows R of `objective_rows`,
+objective of `certify_clusters` without an l1 term is
 
-.. math:: 1 - \|R^\top F\|_F^2.
+.. math:: 1 - \|R^\top F\|_F^2,
+
+with the row :math:`p\,(\sqrt{1 - \nu},\ (X^\top P X + \mathrm{Diag}(a)^2)^{+1/2} x)` of R for a point of weight p.
 
 It is concave in F, so that an alternation between F and the fitted values RR'F never increases it.
 

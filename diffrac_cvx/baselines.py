@@ -67,7 +67,7 @@ def alternating_optimization(
     def run() -> Array:
         start = random.choice([-1.0, 1.0], size=len(Q))
         y = alternate(Q, chunklets.adjust_labels(start, start), chunklets)
-        return y if chunklets.labeled >= 0 else y * y[0]
+        return y if chunklets.has_known_labels else y * y[0]
 
     return _best_run(Q, run, n_init)
 

@@ -112,6 +112,8 @@ def proved_bounds(X: Any, given: Certificate) -> tuple[float, float]:
         try:
             problem = Statement(X, given)
             lowers = [problem.lower_bound(proof) for proof in given.proofs]
+            if np.any(np.isnan(lowers)):
+                raise DataError("the bound of a proof is not a number")
             if lowers and not covers_all_signs([proof.signs for proof in given.proofs]):
                 raise DataError("its branches do not cover all labels")
             return max(min(lowers, default=-np.inf), problem.trivial), problem.value()

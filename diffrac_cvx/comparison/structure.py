@@ -257,7 +257,7 @@ class Split:
     def scaled(self, points: Table) -> tuple[Table, Array, Array]:
         """Return the points centred and, if required, scaled to unit variance, with their means and scales."""
         mean = points.mean_of(points.array())
-        centered = array_table(points.array() - mean, points.weights, points.chunklets)
+        centered = points.with_array(points.array() - mean)
         scale = np.ones(points.shape[1])
         if self.standardize:
             deviation = np.sqrt(centered.mean_squares())
@@ -316,7 +316,7 @@ def held_out_scores(split: Split, points: Table, untied: Array, rng: np.random.G
         fold = rng.permutation(np.arange(unit.max() + 1) % N_FOLDS)[unit]
         for k in range(N_FOLDS):
             fitted, held_out = fold != k, fold == k
-            X, mean, scale = split.scaled(subset_of(points, fitted))
+            X, mean, scale = split.scaled(points.subset(fitted))
             W = split.directions(X)
             if not W.any(axis=0).all():
                 return np.zeros_like(scores)
@@ -342,16 +342,10 @@ def column_with_gap(scores: Array, points: Table, untied: Array, rng: np.random.
 def units_of(points: Table) -> npt.NDArray[np.intp]:
     """Return the unit of each point, from 0: points that are linked, unless their labels are known, are one unit."""
     unit, chunklets = np.arange(len(points)), points.chunklets
-    if chunklets.max_size:
+    if points.is_constrained:
         known = chunklets.membership == chunklets.labeled
         unit = np.where(known, chunklets.n_chunklets + unit, chunklets.membership)
     return np.unique(unit, return_inverse=True)[1]
-
-
-def subset_of(points: Table, mask: npt.NDArray[np.bool_]) -> Table:
-    """Return some of the points, with their weights and constraints."""
-    weights = renormalize_weights(points.weights, mask)
-    return array_table(points.array()[mask], weights, points.chunklets.subset(mask))
 
 
 def spread_ties(table: Array, rng: np.random.Generator) -> Array:
@@ -512,11 +506,11 @@ def costs_less(
     Of points that are linked the first stands for all, without constraints and weights.
     """
     groups = split.penalty.feature_groups(points.shape[1])
-    if points.chunklets.max_size:
+    if points.is_constrained:
         points = array_table(points.array()[np.unique(units_of(points), return_index=True)[1]])
     if null is permute_columns and len(groups.names) == 1:  # a single column or group has no other to depend on
         return True
     X = split.scaled(points)[0]
     objective, draw = split.objective(X), null(X.array(), groups)
-    tables = (array_table(draw(rng), X.weights, X.chunklets) for _ in range(N_NULL_TABLES))
+    tables = (X.with_array(draw(rng)) for _ in range(N_NULL_TABLES))
     return all(split.objective(table) > objective * (1.0 + COST_RTOL) for table in tables)

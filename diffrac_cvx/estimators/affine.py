@@ -228,7 +228,7 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0
-    if X.chunklets.labeled < 0:
+    if not X.has_known_labels:
         return certify_labels(X, y, result, nu=nu, penalty=penalty).gap
     weights = weights_of(penalty, X.shape[1])  # known labels fix the sign of y
     with in_range():
@@ -240,7 +240,7 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
 def bound_of_clusters(X: Table, lower: float, K: int, *, nu: float, penalty: Penalty) -> float:
     """Return the larger of a lower bound and that of K clusters with floors, for small tables with a ridge alone."""
     pair_penalty = weights_of(penalty, X.shape[1])
-    is_small = K > 2 and len(X) <= MAX_FLOOR_POINTS and not X.chunklets.max_size
+    is_small = K > 2 and len(X) <= MAX_FLOOR_POINTS and not X.is_constrained
     if not (is_small and pair_penalty.is_zero and pair_penalty.is_even):
         return lower
     return max(lower, bound_with_floors(X, K, nu, pair_penalty))

@@ -230,7 +230,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
             only receives a label.  For the solvers "low_rank", "SCS" and "CLARABEL".
         constraints : Constraints, optional
-            Constraints that ``labels_`` satisfies; `predict` ignores them.  Known labels +1 become label 1, and with
+            Constraints that ``labels_`` satisfies; `predict` ignores them.  They are about the rows of X: for a fold
+            of a table pass ``constraints.take(rows)``, see ``n_points`` of `Constraints`.  Known labels +1 become label 1, and with
             them the relaxation is rounded by the signs of the products of the rows of F with that of the labelled
             points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver "low_rank".
 
@@ -261,7 +262,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         else:
             K = positive_int(self.n_clusters, "n_clusters")
         self.n_clusters_ = K
-        if K != 2 and (chunklets.labeled >= 0 or np.any(chunklets.sign < 0.0)):
+        if K != 2 and (chunklets.has_known_labels or np.any(chunklets.sign < 0.0)):
             raise ParameterError(
                 f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters; use must_link and "
                 "groups"
@@ -360,7 +361,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         elif found.upper >= objective:
             return
         y = found.labels
-        if not given_rows and chunklets_of(constraints, len(X)).labeled < 0:
+        if not (given_rows or chunklets_of(constraints, len(X)).has_known_labels):
             oriented, _ = oriented_direction(data.X, rows_with_weight(y, weights), pair_penalty)
             agreement = y @ (2.0 * self.labels_ - 1.0)
             y = y * np.sign(agreement or 1.0 if pair_penalty.is_even else oriented @ rows_with_weight(y, weights))
@@ -390,7 +391,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if K > 2:
             return cluster_jointly(X, result, K, weights=pair_penalty, rng=choose_seed(self.random_state))
         candidates = label_candidates(X, result.factor, pair_penalty)
-        if X.chunklets.labeled >= 0:  # least squares on the labels
+        if X.has_known_labels:  # least squares on the labels
             mean = float(X.mean_of(candidates[0]))
             return best_direction(X, candidates[0] - mean, pair_penalty), mean
         found = [alternate(X, labels, float(self.nu), pair_penalty) for labels in candidates]
@@ -412,7 +413,7 @@ def alternate(X: Table, labels: Array, nu: float, pair_penalty: PairPenalty) -> 
         labels, v = oriented_direction(X, labels, pair_penalty)
         projections, mean = X @ v, float(X.mean_of(labels))
         intercept = (1.0 - nu) * mean
-        changed = X.chunklets.assign_labels(projections + intercept, X.weights)
+        changed = X.assign_labels(projections + intercept)
         if np.array_equal(changed, labels) or not np.ptp(changed) or is_late():
             break
         labels = changed

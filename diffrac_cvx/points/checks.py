@@ -18,6 +18,7 @@ from diffrac_cvx.points.sliced import in_memory, is_read_by_blocks, opened
 Array = npt.NDArray[np.float64]
 ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
+MAX_NAMED = 5  # points or columns named in a message
 MIN_RELATIVE_WEIGHT = 1e-100  # of the largest weight: the squares of smaller weights leave the range of doubles
 MAX_REPETITIONS = 1_000_000  # of a random start, a sample or an instance
 
@@ -182,8 +183,13 @@ def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 
     positive = w[mask]
     if positive.min() == positive.max():
         return PointWeights(mask, None) if not mask.all() else None
-    positive = positive * 2.0 ** -float(np.frexp(positive.max())[1])  # exact, and its sum does not overflow
-    return PointWeights(mask, positive / math.fsum(positive))
+    return PointWeights(mask, scaled_to_sum_one(positive))
+
+
+def scaled_to_sum_one(weights: Array) -> Array:
+    """Return positive weights over their sum."""
+    scaled = weights * 2.0 ** -float(np.frexp(weights.max())[1])  # exact, and its sum does not overflow
+    return np.asarray(scaled / math.fsum(scaled))
 
 
 def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | None:
@@ -195,10 +201,8 @@ def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | No
         return None
     w = _checked_weights(sample_weight, n, 1)
     w[w == 0.0] = MIN_RELATIVE_WEIGHT * w.max()
-    shrunk = w * 2.0 ** -float(np.frexp(w.max())[1])  # exact, and its sum does not overflow
-    normalized = shrunk / math.fsum(shrunk)
-    only_rounded = np.allclose(w, normalized, rtol=1e-10, atol=0.0)
-    return w if only_rounded else np.asarray(normalized)
+    normalized = scaled_to_sum_one(w)
+    return w if np.allclose(w, normalized, rtol=1e-10, atol=0.0) else normalized
 
 
 def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointWeights | None:
@@ -218,14 +222,13 @@ def rows_with_weight(X: ArrayT, weights: PointWeights | None) -> ArrayT:
     return X if weights is None or not weights.has_zeros else cast(ArrayT, X[weights.mask])
 
 
-def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True) -> Array:
+def as_data(X: npt.ArrayLike, *, warn: bool = True) -> Array:
     """Return the (n, d) data matrix of `centered_data`, n >= 2, for methods without certified bounds.
 
     Columns that vary by no more than the rounding of their mean are set to zero: they must not act as features.
     """
-    data, mean = centered_data(X, weights, warn=warn)
-    rows = data if weights is None else data[weights.mask]
-    data[:, np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows))] = 0.0
+    data, mean = centered_data(X, warn=warn)
+    data[:, np.sqrt(np.mean(data**2, axis=0)) <= rounding_floor(mean, len(data))] = 0.0
     return data
 
 
@@ -293,12 +296,15 @@ def warn_degenerate(message: str, warn: bool = True) -> None:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 
 
-def format_indices(mask: npt.NDArray[np.bool_], limit: int = 5, names: Sequence[object] | None = None) -> str:
+def format_indices(mask: npt.NDArray[np.bool_], names: Sequence[object] | None = None) -> str:
     """Return the first few indices at which a mask is true, or their names, as text."""
-    found = np.flatnonzero(mask)
-    if names is not None:
-        return ", ".join(repr(str(names[j])) for j in found[:limit]) + (", ..." if len(found) > limit else "")
-    return "[" + ", ".join(map(str, found[:limit])) + (", ...]" if len(found) > limit else "]")
+    found = np.flatnonzero(mask).tolist()
+    return f"[{list_first(found)}]" if names is None else list_first([repr(str(names[j])) for j in found])
+
+
+def list_first(values: Sequence[object]) -> str:
+    """Return the first few values as text."""
+    return ", ".join(map(str, values[:MAX_NAMED])) + (", ..." if len(values) > MAX_NAMED else "")
 
 
 def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:

@@ -13,9 +13,10 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.points.checks import Array, as_any, positive_int
+from diffrac_cvx.points.checks import Array, as_any, list_first, positive_int
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.linear_constraints import (
+    Indices,
     LinearConstraints,
     LinearRows,
     Sparse,
@@ -31,9 +32,7 @@ from diffrac_cvx.points.linear_constraints import (
     size_rows,
 )
 
-MAX_NAMED = 5  # points named in an error
 IndexPair = tuple[int, int]
-Indices = npt.NDArray[np.intp]
 ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
 Operation = TypeVar("Operation", bound=Callable[..., Any])
 
@@ -65,12 +64,16 @@ class Chunklets(NamedTuple):
         return int(np.bincount(self.membership, minlength=1).max())
 
     @property
+    def has_known_labels(self) -> bool:
+        return self.labeled >= 0
+
+    @property
     def n_roundings(self) -> int:
         """Number of roundings of a sum over a chunklet and of its norm."""
         return self.max_size and self.max_size + 4
 
     @property
-    def allow_one_cluster(self) -> bool:
+    def allows_one_cluster(self) -> bool:
         """Whether all points may have the same label."""
         ones = np.ones(len(self.membership))
         return np.array_equal(np.abs(self.signed_sums(ones)), self.sums(ones))
@@ -153,14 +156,14 @@ class Chunklets(NamedTuple):
     def assign_labels(self, values: Array, weights: Array | None = None) -> Array:
         """Return labels that satisfy the constraints: unlabelled chunklets take the signs of their signed sums."""
         signs = np.where(self.signed_sums(values if weights is None else weights * values) > 0.0, 1.0, -1.0)
-        if self.labeled >= 0:
+        if self.has_known_labels:
             signs[self.labeled] = 1.0
         return self.labels_from_signs(signs)
 
     @identity_without_constraints
     def labels_from_signs(self, values: Array) -> Array:
         """Return the labels, shape (n,), from one sign per chunklet, oriented so that known labels are unchanged."""
-        flip = values[self.labeled] if self.labeled >= 0 else 1.0
+        flip = values[self.labeled] if self.has_known_labels else 1.0
         return np.asarray(self.sign * values[self.membership] * flip)
 
 
@@ -405,10 +408,9 @@ class Constraints:
         node = connected_components(graph, directed=False)[1]
         wrong = np.flatnonzero(node[:double] == node[double:])
         if len(wrong):
-            wrong = wrong[wrong < n]  # without the virtual point
-            named = ", ".join(map(str, wrong[:MAX_NAMED])) + (", ..." if len(wrong) > MAX_NAMED else "")
-            points = "point" if len(wrong) == 1 else "points"
-            raise DataError(f"the constraints on {points} {named} contradict each other. Remove one of them.")
+            contradicted = wrong[wrong < n].tolist()  # without the virtual point
+            points = f"{'point' if len(contradicted) == 1 else 'points'} {list_first(contradicted)}"
+            raise DataError(f"the constraints on {points} contradict each other. Remove one of them.")
         pair = np.minimum(node[:double], node[double:])
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n

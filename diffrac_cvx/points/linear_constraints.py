@@ -81,16 +81,23 @@ class LinearConstraints(NamedTuple):
 
 
 def linear_rows(A: Any, b: Any, names: Sequence[str]) -> LinearRows:
-    """Return rows scaled by powers of two, without zeros."""
+    """Return rows scaled by powers of two, without zeros.
+
+    A right side that no labels reach is moved to twice the largest sum of a row, and means the same there.
+    """
     coefficients, right = scipy.sparse.csr_array(A, dtype=np.float64), np.asarray(b, dtype=np.float64)
     coefficients.sum_duplicates()
     coefficients.eliminate_zeros()
     coefficients.sort_indices()
     largest = abs(coefficients).max(axis=1).toarray().ravel() if len(right) else right
-    scale = 2.0 ** -np.floor(np.log2(np.where(largest > 0.0, largest, 1.0)))
-    coefficients, right = scipy.sparse.csr_array(scipy.sparse.diags_array(scale) @ coefficients), right * scale
+    exponents, lengths = np.frexp(np.where(largest > 0.0, largest, 1.0))[1] - 1, np.diff(coefficients.indptr)
+    coefficients.data = np.ldexp(coefficients.data, -np.repeat(exponents, lengths))
+    most = np.asarray(abs(coefficients).sum(axis=1)).ravel()
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(right, -exponents)
+    right = np.where(lengths > 0, np.clip(scaled, -2.0 * most, 2.0 * most), np.sign(right))
     # Sums of multiples of one unit are exact as long as they are not too large.
-    size, lengths = np.asarray(abs(coefficients).sum(axis=1)).ravel() + np.abs(right), np.diff(coefficients.indptr)
+    size = most + np.abs(right)
     inexact = coefficients.copy()
     inexact.data = np.abs(coefficients.data - np.round(coefficients.data / EXACT_UNIT) * EXACT_UNIT)
     remainders = np.asarray(inexact.sum(axis=1)).ravel() + np.abs(right - np.round(right / EXACT_UNIT) * EXACT_UNIT)

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import array_of, did_you_mean
-from diffrac_cvx.points.rows import Mask
-from diffrac_cvx.problem.penalties.base import IndexArray
+from diffrac_cvx.points.rows import Indices, Mask
 
 GROUP_FORMS_HINT = (
     "Give a label for each column, ['a', 'a', 'b'], or the columns of each group, {'a': [0, 1], 'b': [2]}."
@@ -25,7 +24,7 @@ Names = Sequence[str] | None  # of the d columns, if they have names
 class FeatureGroups:
     """Feature groups: the group number of each column, and the names of the groups."""
 
-    labels: IndexArray  # (d,)
+    labels: Indices  # (d,)
     names: tuple[str, ...]
 
     @classmethod
@@ -113,7 +112,7 @@ def groups_from_lists(lists: Mapping[Any, Any], d: int | None, names: Names) -> 
     return FeatureGroups(make_readonly(labels), titles)
 
 
-def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None) -> IndexArray | Mask | bool | None:
+def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None) -> Indices | Mask | bool | None:
     """Return the nonnegative columns as a mask, as column numbers, or as True for all columns; None if there are none.
 
     Raises
@@ -140,7 +139,7 @@ def is_list(value: Any) -> bool:
     return isinstance(value, list | tuple | range) or (hasattr(value, "tolist") and np.ndim(value) == 1)
 
 
-def column_numbers(columns: Any, what: str, d: int | None = None, names: Names = None) -> IndexArray:
+def column_numbers(columns: Any, what: str, d: int | None = None, names: Names = None) -> Indices:
     """Return the numbers of columns given by number or by name.
 
     Raises

@@ -41,6 +41,7 @@ from diffrac_cvx.relaxations.relaxation import (
     parameter,
     value_of,
 )
+from diffrac_cvx.solvers.driver import labels_factor_of_all
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -110,7 +111,7 @@ def v_space(
         if weights is None or solution.G is None:
             return solution
         U = problem.coordinates.transform_factor(solution.G)
-        return solution._replace(F=problem.labels_factor_of_all(U, X_all, weights.mask, constraints))
+        return solution._replace(F=labels_factor_of_all(problem, U, X_all, weights.mask, constraints))
 
     def shortcut() -> Solution | None:
         answer = read_offset_only(points, value_of(terms.nu))

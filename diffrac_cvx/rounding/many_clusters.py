@@ -165,10 +165,10 @@ def cluster_jointly(X: Table, result: Result, n_clusters: int, *, weights: PairP
     """
 
     def assign(points: Array, found: ClusterIndices) -> ClusterIndices:
-        merged, merged_weight = X.chunklets.means(points, X.weights)
+        merged, merged_weight = X.chunklet_means(points)
         return X.chunklets.repeat(lloyd(merged, means_of(points, found, X.weights), merged_weight))
 
-    merged, merged_weight = X.chunklets.means(solution_embedding(X, result), X.weights)
+    merged, merged_weight = X.chunklet_means(solution_embedding(X, result))
     start = X.chunklets.repeat(kmeans_rows(merged, n_clusters, rng=rng, sample_weight=merged_weight))
     found, points, W = alternate_fits(X, start, assign, weights)
     centers, sizes = means_of(points, found, X.weights), np.bincount(found, X.weights)

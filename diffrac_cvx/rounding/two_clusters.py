@@ -252,7 +252,7 @@ def alternate(Q: Array, y: Array, chunklets: Chunklets) -> Array:
     reached = separation(Q, y)
     for _ in range(MAX_REFINEMENTS):
         candidate = _kmeans_of_chunklets(Q @ (Q.T @ (y - y.mean())), None, chunklets)
-        candidate = candidate * (1.0 if chunklets.labeled >= 0 else y[0] * candidate[0])
+        candidate = candidate * (1.0 if chunklets.has_known_labels else y[0] * candidate[0])
         attained = separation(Q, candidate)
         if attained <= reached * (1.0 + 64 * EPS):
             break

@@ -231,9 +231,10 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             only receives a label.  For the solvers "low_rank", "SCS" and "CLARABEL".
         constraints : Constraints, optional
             Constraints that ``labels_`` satisfies; `predict` ignores them.  They are about the rows of X: for a fold
-            of a table pass ``constraints.take(rows)``, see ``n_points`` of `Constraints`.  Known labels +1 become label 1, and with
-            them the relaxation is rounded by the signs of the products of the rows of F with that of the labelled
-            points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver "low_rank".
+            of a table pass ``constraints.take(rows)``, see ``n_points`` of `Constraints`.  Known labels +1 become label
+            1, and with them the relaxation is rounded by the signs of the products of the rows of F with that of the
+            labelled points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver
+            "low_rank".
 
         Raises
         ------

@@ -42,7 +42,9 @@ try:
 except dc.DataError as error:
     print(error)
 part = constraints.take(half)
-print(f"{len(half)} rows: {len(part.must_link)} pairs, {np.count_nonzero(part.labels)} known labels")
+print(
+    f"{len(half)} rows: {len(part.must_link)} pairs, {np.count_nonzero(part.labels)} known labels"
+)
 dc.DiffracClustering().fit(X[half], constraints=part)
 
 # %%

@@ -72,12 +72,13 @@ def require_readable(values: Any, name: str) -> None:
 def numbers_of(objects: npt.NDArray[Any], name: str) -> Array:
     """Return an array of objects as floats, with NaN for missing values; text is no number."""
     values = objects.ravel().tolist()
-    for i, value in enumerate(values):
-        if isinstance(value, str | bytes):
-            place = place_of(tuple(map(int, np.unravel_index(i, objects.shape))))
-            raise DataError(f"{name} is the text {value!r} at {place}, counting from 0. Encode text as numbers.")
-        if type(value).__name__ == "NAType":
-            values[i] = math.nan
+    kinds = set(map(type, values))
+    if any(issubclass(kind, str | bytes) for kind in kinds):
+        i = next(i for i, value in enumerate(values) if isinstance(value, str | bytes))
+        place = place_of(tuple(map(int, np.unravel_index(i, objects.shape))))
+        raise DataError(f"{name} is the text {values[i]!r} at {place}, counting from 0. Encode text as numbers.")
+    if any(kind.__name__ == "NAType" for kind in kinds):
+        values = [math.nan if type(value).__name__ == "NAType" else value for value in values]
     try:
         return np.array(values, dtype=np.float64).reshape(objects.shape)
     except (TypeError, ValueError, OverflowError) as error:

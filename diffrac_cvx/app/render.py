@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from diffrac_cvx.app.answer import STATUS_WORDS, Answer
+from diffrac_cvx.app.cli.options import flags_of
 from diffrac_cvx.comparison.rendered_table import ReportTable, format_cell
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.metrics import ContingencyMatrix
@@ -68,6 +69,8 @@ def summary_sentences(answer: Answer) -> list[str]:
     largest = {j: max(answer.scaled_coefficients[:, j], key=abs) for j in answer.order}
     features = shorten(f"{answer.names[j]} {value:+.3g}" for j, value in largest.items() if value)
     sentences.append(f"Features by importance (coefficient per standard deviation): {features}.")
+    if doubtful := [answer.suspects[answer.names[j]] for j in largest if answer.names[j] in answer.suspects]:
+        sentences.append(f"Check these features first: {shorten(doubtful)}.")
     if answer.contingency_matrix is not None:
         error = answer.clustering_error
         sentences.append(
@@ -155,9 +158,15 @@ def terminal_lines(answer: Answer) -> list[str]:
     """Return the sentences on an answer, warnings first."""
     return [
         *(f"WARNING: {warning}" for warning in warning_sentences(answer)),
-        *(f"Note: {note}." for note in answer.notes),
+        *note_lines(answer.notes),
         *summary_sentences(answer),
     ]
+
+
+def note_lines(notes: Iterable[str]) -> list[str]:
+    """Return notes for the terminal, with the options that change what they say."""
+    flags = {note: "".join(f" ({flags_of(name)[0]})" for name in getattr(note, "options", ())) for note in notes}
+    return [f"Note: {note}{flag}." for note, flag in flags.items()]
 
 
 def html_report(answer: Answer, figures: list[Figure], file: str) -> str:

@@ -27,8 +27,18 @@ MISSING_TEXTS = frozenset(  # those of pandas, and its missing values as text
 NUMBER = re.compile(  # with a decimal point and possibly separated thousands
     r"[+\-\u2212]?((\d+|[1-9]\d{0,2}([,'\u2019 \u00a0\u202f])\d{3}(\3\d{3})*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
 )
+FLAGGED = re.compile(r"([+\-\u2212]?\d{2,}),\d")  # a value with leading zeros, and a flag
 THOUSANDS = re.compile("[,'\u2019 \u00a0\u202f]")
 SWAPPED = str.maketrans(".,", ",.")
+NO_NUMBERS = "Drop the text columns, use one as the label, or one-hot encode them, but never the outcome"
+MEASURED = re.compile(r"([^\w+\-.,]*)([+\-\u2212]?\d[\d.,'\u2019 \u00a0\u202f]*)(\D*)(?<!\d)")  # with a unit or flag
+CAUSES = {  # of text in all bad entries of a column, with the remedy
+    r"=.+": "Open the file in a spreadsheet program and save it, for its formulas have no values yet; or drop the columns",
+    r"[<>\u2264\u2265]=?\s*\d.*": "Replace values below or above a limit by numbers, such as half the limit of detection: "
+    "they are small or large, not only missing",
+    r"\d{1,3}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?": "Write times as numbers, such as hours, or drop the columns",
+    r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?": "Write dates as numbers, such as days, or drop the columns",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,18 +108,22 @@ def read_numbers(
     """Return columns as numbers, or as text trimmed on both sides with None for missing values, and notes.
 
     Each column has the decimal mark, one of ``marks``, with which all its entries are numbers.  If both are possible,
-    as for 1.204, it has the mark of the other columns; if they do not decide, that of the format or, if it has none,
-    the one with which 1.204 is less than two.  Columns that are ``ignored`` decide nothing.
+    as for 1.204, it has the mark of the format; if it has none, that of the other columns or, if they do not decide,
+    the one with which 1.204 is less than two.  Columns that are ``ignored`` decide nothing, nor do those of values with
+    leading zeros and a flag, as +0105,1.
     """
     missing, codes = MISSING_TEXTS.union(na_values), [to_number(text, marks[0]) for text in na_values]
     columns, unclear = dict[str, np.ndarray](), dict[str, tuple[list[str], dict[str, Array]]]()
-    certain, doubtful = set[str](), list[str]()
+    certain, doubtful, flagged = set[str](), list[str](), list[str]()
     for name in names:
         entries = table.columns[name]
         if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf" and not np.isinf(entries).any():
             columns[name] = entries.astype(float)
             continue
         texts = clean_texts(entries, missing)
+        if name not in ignored and (values := without_flags(texts)):
+            flagged.append(f"{next(filter(None, texts))} in column {name!r} was read as {next(filter(None, values))}")
+            texts = values
         possible = "." if name in ignored else marks
         readings = {mark: numbers for mark in possible if (numbers := parse_numbers(texts, mark)) is not None}
         columns[name] = next(iter(readings.values()), np.array(texts, dtype=object))
@@ -119,7 +133,7 @@ def read_numbers(
             certain.update(readings)
     for name, (present, readings) in unclear.items():
         marked = next(text for text in present if "." in text or "," in text)
-        chosen = min(certain) if len(certain) == 1 else table.mark or re.findall("[.,]", marked)[0]
+        chosen = table.mark or (min(certain) if len(certain) == 1 else re.findall("[.,]", marked)[0])
         columns[name] = readings[chosen]
         if chosen == "," or any("." not in text for text in present):
             doubtful.append(f"{marked} in column {name!r} was read as {to_number(marked, chosen):.12g}")
@@ -127,7 +141,18 @@ def read_numbers(
     for name, column in columns.items():
         if codes and column.dtype != object:
             columns[name] = np.where(np.isin(column, codes), np.nan, column)
-    return columns, [f"{format_list(doubtful)}. {remedy}"] if doubtful else []
+    notes = [f"{format_list(flagged)}, without the flag. Correct the entries if they have decimals"] if flagged else []
+    return columns, [*notes, *([f"{format_list(doubtful)}. {remedy}"] if doubtful else [])]
+
+
+def without_flags(texts: Sequence[str | None]) -> list[str | None]:
+    """Return the values of entries such as +0105,1 and -0020,5, of equal width with leading zeros; [] for others."""
+    found = [text and FLAGGED.fullmatch(text) for text in texts]
+    values = [match and match[1] for match in found]
+    present = [value for value in values if value]
+    digits = [value.lstrip("+-\u2212") for value in present]
+    is_padded = len(present) == sum(map(bool, texts)) and len(set(map(len, digits))) == 1
+    return values if is_padded and any(value.startswith("0") for value in digits) else []
 
 
 # Categories
@@ -187,33 +212,50 @@ def encode_columns(
 
 
 def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: str) -> DataError:
-    """Return the DataError that names all text columns among the features, and the remedies."""
-    bad, texts, stray = dict[str, list[int]](), dict[str, list[str]](), list[str]()
+    """Return the DataError that names all text columns among the features, and a remedy for each cause."""
+    shown, rows, by_remedy, pairs = list[str](), list[int](), dict[str, list[str]](), dict[str, str]()
     for name in wrong:
         present = [(i, text) for i, text in enumerate(columns[name]) if text]
-        bad[name] = min(([i for i, text in present if not is_number(text, mark)] for mark in marks), key=len)
-        texts[name] = list(dict.fromkeys(columns[name][bad[name]]))
-        stray += [name] if 2 * len(bad[name]) <= len(present) or all(is_number(text) for _, text in present) else []
-    shown = format_list(f"{name!r} ({format_list(map(repr, texts[name][:MAX_VALUES_SHOWN]))})" for name in wrong)
-    pairs, remedies = {name: "drop" for name in wrong if name not in stray}, list[str]()
-    if pairs:
-        remedies = [
-            "drop the text columns, use one as the label, or one-hot encode them, but never the outcome",
-            "remove the units of numbers (a decimal comma may stay)",
-        ]
-        if wrong[0] == next(iter(columns)) and len({*columns[wrong[0]]}) == len(columns[wrong[0]]):
-            remedies.append(f"if {wrong[0]!r} names features, transpose the table")
-    if any(is_number(text) for name in stray for text in texts[name]):
-        remedies.append("write all numbers of a column with one decimal mark")
-    elif stray:
-        remedies.append("correct the text among numbers, read it as missing, or skip lines of units or totals")
-        found = dict.fromkeys(text for name in stray for text in texts[name])
-        pairs |= dict.fromkeys(islice(found, MAX_NAMES_SHOWN), "na_values")
+        bad = min(([i for i, text in present if not is_number(text, mark)] for mark in marks), key=len)
+        texts = list(dict.fromkeys(columns[name][bad]))
+        remedy, parameter = find_remedy([text for _, text in present], columns[name][bad])
+        if remedy == NO_NUMBERS and name == next(iter(columns)) and len({*columns[name]}) == len(columns[name]):
+            pairs, remedy = pairs | {"": "transpose"}, f"{remedy}; if {name!r} names features, transpose the table"
+        by_remedy.setdefault(remedy, []).append(name)
+        pairs |= dict.fromkeys(texts if parameter == "na_values" else [name], parameter)
+        shown.append(f"{name!r} ({format_list(map(repr, texts[:MAX_VALUES_SHOWN]))})")
+        rows += bad[:1]
+    remedies = [
+        f"{remedy}{f' ({format_list(map(repr, names))})' if len(by_remedy) > 1 else ''}"
+        for remedy, names in by_remedy.items()
+    ]
+    pairs = {value: parameter for value, parameter in pairs.items() if parameter}
+    codes = [value for value, parameter in pairs.items() if parameter == "na_values"][MAX_NAMES_SHOWN:]
     return DataError(
-        f"text in column{'s' * (len(wrong) > 1)} {shown}; the first is in {format_row(bad[wrong[0]][0])}. "
-        f"Remedy: {'; or '.join(remedies)}",
-        remedies=tuple(dict.fromkeys(pairs.values())), columns=tuple(pairs.items()),
-    )  # fmt: skip
+        f"text in column{'s' * (len(wrong) > 1)} {format_list(shown)}; the first is in {format_row(rows[0])}. "
+        f"{'. '.join(remedies)}",
+        remedies=tuple(dict.fromkeys(pairs.values())),
+        columns=tuple((value, parameter) for value, parameter in pairs.items() if value and value not in codes),
+    )
+
+
+def find_remedy(present: Sequence[str], bad: Sequence[str]) -> tuple[str, str]:
+    """Return the remedy for a column with these entries, of which some are no numbers, and its parameter."""
+    for pattern, remedy in CAUSES.items():
+        if all(re.fullmatch(pattern, text) for text in bad):
+            return remedy, "drop"
+    if any(map(is_number, bad)) and (2 * len(bad) <= len(present) or all(map(is_number, present))):
+        return "Write all numbers of a column with one decimal mark", ""
+    measured = [match for text in bad if (match := MEASURED.fullmatch(text)) and is_number(match[2].strip())]
+    if len(measured) == len(bad):
+        marks = list(dict.fromkeys(match[1] + match[3] for match in measured))
+        if len(marks) == 1 and len(bad) == len(present):
+            return f"Remove the unit {marks[0]!r} of the numbers (a decimal comma may stay)", "drop"
+        shown = format_list(map(repr, marks[:MAX_VALUES_SHOWN]))
+        return f"Remove the flags or units beside numbers, such as {shown}, or move them to a column of their own", "drop"
+    if 2 * len(bad) <= len(present):
+        return "Correct the text among numbers, read it as missing, or skip lines of units or totals", "na_values"
+    return NO_NUMBERS, "drop"
 
 
 def drop_error(message: str, names: Sequence[str]) -> DataError:

@@ -1,0 +1,177 @@
+"""Suspicious columns and rows by rule: codes for missing values, dates, keys, and totals."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from diffrac_cvx.datasets.columns import format_list
+from diffrac_cvx.points.checks import Array, rounding_floor
+
+MAX_CODES = 4  # distinct codes at one end of a range
+LONE_FACTOR = 10.0  # distance of a value that occurs once, in ranges of the rest
+MIN_DISTINCT = 12  # of a column in which the end of the range may recur too often; more than a scale from 0 to 10
+N_NEIGHBOURS = 5  # distinct values to which the end of a range is compared
+MIN_REPEATS, MANY, MANY_APART, APART = 5, 5.0, 3.0, 2.5  # occurrences, in those of the neighbours; gap, in theirs
+MIN_ROWS, MIN_WIDTH = 8, 4  # of a key
+YEARS = (1900, 2050)
+
+
+class Note(str):
+    """A note with the parameters of `read_table` that change what it says."""
+
+    options: tuple[str, ...]
+
+    def __new__(cls, text: str, *options: str) -> "Note":
+        """Return a note."""
+        made = super().__new__(cls, text)
+        made.options = options
+        return made
+
+
+def find_suspects(X: Array, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return why features (n, d) may be none or may have codes for missing values, by name, and the notes on them."""
+    keys, codes = describe_keys(X, names), dict[str, str]()
+    for name, column in zip(names, X.T, strict=True):
+        if name not in keys and (found := find_codes(*np.unique(column, return_counts=True))):
+            counts = (f"{value:g} in {rows} row{'s' * (rows > 1)}" for value, rows in found)
+            codes[name] = f"column {name!r} is {' and '.join(counts)}"
+    notes = list[str]()
+    if keys:
+        verb, them = ("is", "it") if len(keys) == 1 else ("are", "them")
+        text = f"{format_list(keys.values())}, but {verb} used as a feature. Drop {them} if this is wrong"
+        notes.append(Note(text, "drop"))
+    if codes:
+        text = "far from the other values, or repeated at the end of their range. Read them as missing if they are codes"
+        notes.append(Note(f"{format_list(codes.values())}: {text}", "na_values"))
+    constant = X.std(axis=0) <= rounding_floor(X.mean(axis=0), len(X))
+    if constant.any():
+        constants = format_list(repr(names[j]) for j in np.flatnonzero(constant).tolist())
+        notes.append(f"constant columns carry no information: {constants}")
+    return keys | codes, notes
+
+
+# Codes
+
+
+def find_codes(values: Array, counts: Array) -> list[tuple[float, int]]:
+    """Return the codes for missing values among the sorted distinct values of a column, with their counts.
+
+    Codes are at most four values at each end of the range that lie outside the range of the rest by more than this
+    range.  Each of them recurs, or is negative as no other value, or is ten ranges away.  The rest has no such gap
+    itself, for otherwise the values have a heavy tail.  Values that recur far more often than their neighbours at the
+    end of a range are codes also.
+    """
+    n, ends = len(values), set[int]()
+    gaps = np.diff(values)
+    for low, high in sorted(np.ndindex(MAX_CODES + 1, MAX_CODES + 1), key=sum, reverse=True):
+        if 2 <= n - low - high >= low + high > 0 and are_outside(values, gaps, counts, low, n - high):
+            ends |= {*range(low), *range(n - high, n)}
+            break
+    if not ends and n >= MIN_DISTINCT:
+        top = {n - 1 - i for i in range(count_repeated(values[::-1], gaps[::-1], counts[::-1]))}
+        ends = top | {*range(count_repeated(values, gaps, counts))}
+    return [(float(values[i]), int(counts[i])) for i in sorted(ends)]
+
+
+def are_outside(values: Array, gaps: Array, counts: Array, start: int, stop: int) -> bool:
+    """Return whether the values before start and from stop on lie outside the range of the rest by more than it."""
+    width, inner = values[stop - 1] - values[start], gaps[start : stop - 1]
+    is_binary = stop - start == 2
+    if (width != 1.0) if is_binary else (inner.max() > 0.5 * width):
+        return False
+    if 2 * counts[start:stop].sum() < counts.sum():
+        return False
+    least = 3.0 * width if is_binary else width
+    sides = [(gaps[start - 1], counts[:start], values[start - 1] < 0.0 <= values[start])] if start else []
+    sides += [(gaps[stop - 1], counts[stop:], False)] if stop < len(values) else []
+    return all(
+        gap > least and (number.min() > 1 or is_negative or gap > LONE_FACTOR * width)
+        for gap, number, is_negative in sides
+    )
+
+
+def count_repeated(values: Array, gaps: Array, counts: Array) -> int:
+    """Return how many of the first values recur far more often than their neighbours; zeros only beyond a gap."""
+    for k in range(min(MAX_CODES, len(values) - N_NEIGHBOURS - 1), 0, -1):
+        least, usual = counts[:k].min(), counts[k : k + N_NEIGHBOURS].max()
+        is_apart = abs(gaps[k - 1]) >= APART * np.abs(gaps[k : k + N_NEIGHBOURS]).max()
+        is_many = least >= MANY * usual and np.all(values[:k] != 0.0)
+        if least >= MIN_REPEATS and (is_many or (is_apart and least >= MANY_APART * usual)):
+            return k
+    return 0
+
+
+# Dates and keys
+
+
+def describe_keys(X: Array, names: Sequence[str]) -> dict[str, str]:
+    """Return what columns have that number, date or identify the rows, by name.
+
+    Columns that grow with the row or have different numbers are measurements if there are many of them.
+    """
+    certain, possible = dict[str, str](), dict[str, dict[str, str]]()
+    begins = np.all(np.diff(X[:3], axis=0) == 1.0, axis=0)
+    for name, column, may_count in zip(names, X.T, begins.tolist(), strict=True):
+        if may_count and len(X) > 2 and np.all(np.diff(column) == 1.0):
+            certain[name] = f"column {name!r} numbers the rows"
+        elif are_dates(column):
+            certain[name] = f"column {name!r} has dates such as {column[0]:.0f}"
+        elif len(column) >= MIN_ROWS and (text := describe_order(column)):
+            possible.setdefault(text, {})[name] = f"column {name!r} {text}"
+    for columns in possible.values():
+        certain |= columns if len(columns) <= max(2, len(names) // 20) else {}
+    return {name: certain[name] for name in names if name in certain}
+
+
+def are_dates(column: Array) -> bool:
+    """Return whether at least three different numbers are all dates, as 20240131, 31012024, 240131, 202401 or 2024."""
+    if not (np.all(column == np.floor(column)) and column.min() >= YEARS[0] and len(np.unique(column[:1000])) > 2):
+        return False
+    whole = column.copy()
+    while whole.max() >= 1e8:  # without hours, minutes and seconds
+        whole //= 100
+    first, middle, last = whole // 10_000, whole // 100 % 100, whole % 100
+    end = whole % 10_000
+    century = np.where(first < 100, 2000 + first, first)
+    readings = (
+        (century, middle, last), (end, middle_of(whole), whole // 1_000_000), (end, whole // 1_000_000, middle_of(whole)),
+        (whole // 100, last, 1), (whole, 1, 1),
+    )  # fmt: skip
+    return any(
+        np.all((YEARS[0] <= y) & (y <= YEARS[1]) & (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31)) for y, m, d in readings
+    )
+
+
+def middle_of(whole: Array) -> Array:
+    """Return the two digits above the last four."""
+    return whole // 10_000 % 100
+
+
+def describe_order(column: Array) -> str:
+    """Return that a column grows or falls with the row, or has different whole numbers as a key, "" if neither."""
+    n, steps = len(column), np.diff(column)
+    is_sorted = np.all(steps >= 0.0) or np.all(steps <= 0.0)
+    if is_sorted and 4 * (1 + np.count_nonzero(steps)) >= n:
+        return "grows with the row" if column[0] < column[-1] else "falls with the row"
+    if np.any(column != np.floor(column)) or len(np.unique(column)) < n:
+        return ""
+    least, most = column.min(), column.max()
+    is_one_width = least >= 10.0 ** (MIN_WIDTH - 1) and len(f"{least:.0f}") == len(f"{most:.0f}")
+    is_dense = most - least < n * n / 8  # fewer than one sample in fifty of so small a range has no equal numbers
+    return "has a different whole number in each row" if is_one_width or is_dense else ""
+
+
+# Totals
+
+
+def find_total(X: Array) -> Iterator[tuple[int, str]]:
+    """Yield the last or first row, and "sum" or "mean", if it is that of the others in all columns."""
+    n, total, vary = len(X), X.sum(axis=0), np.ptp(X, axis=0) > 0.0
+    for i in (n - 1, 0):
+        others, rest = total - X[i], X[1:] if i == 0 else X[:-1]
+        if n < 4 or not vary.any():
+            return
+        if np.all(np.abs(X[i] - others) <= 1e-3 * np.abs(others)) and np.all((X[i] > rest.max(axis=0))[vary]):
+            yield i, "sum"
+        elif vary.sum() > 1 and np.all(np.abs(X[i] - others / (n - 1)) <= 1e-3 * np.ptp(rest, axis=0)):
+            yield i, "mean"

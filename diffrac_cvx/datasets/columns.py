@@ -31,13 +31,15 @@ FLAGGED = re.compile(r"([+\-\u2212]?\d{2,}),\d")  # a value with leading zeros, 
 THOUSANDS = re.compile("[,'\u2019 \u00a0\u202f]")
 SWAPPED = str.maketrans(".,", ",.")
 NO_NUMBERS = "Drop the text columns, use one as the label, or one-hot encode them, but never the outcome"
-MEASURED = re.compile(r"([^\w+\-.,]*)([+\-\u2212]?\d[\d.,'\u2019 \u00a0\u202f]*)(\D*)(?<!\d)")  # with a unit or flag
-CAUSES = {  # of text in all bad entries of a column, with the remedy
-    r"=.+": "Open the file in a spreadsheet program and save it, for its formulas have no values yet; or drop the columns",
-    r"[<>\u2264\u2265]=?\s*\d.*": "Replace values below or above a limit by numbers, such as half the limit of detection: "
-    "they are small or large, not only missing",
-    r"\d{1,3}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?": "Write times as numbers, such as hours, or drop the columns",
-    r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?": "Write dates as numbers, such as days, or drop the columns",
+MEASURED = re.compile(  # a number with a unit or a flag
+    r"([^\w+\-.,]*)([+\-\u2212]?\d[\d.,'\u2019 \u00a0\u202f]*)([^\d_]*)"
+)
+CAUSES = {  # patterns of text, and what to do
+    r"=.+": "Open the file in a spreadsheet program and save it, for its formulas have no values yet",
+    r"[<>\u2264\u2265].*": "Replace values below or above a limit, which are not only missing, by numbers such as "
+    "half the limit of detection",
+    r"\d{1,3}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?": "Write times as numbers, such as hours",
+    r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?": "Write dates as numbers, such as days",
 }
 
 
@@ -108,9 +110,9 @@ def read_numbers(
     """Return columns as numbers, or as text trimmed on both sides with None for missing values, and notes.
 
     Each column has the decimal mark, one of ``marks``, with which all its entries are numbers.  If both are possible,
-    as for 1.204, it has the mark of the format; if it has none, that of the other columns or, if they do not decide,
-    the one with which 1.204 is less than two.  Columns that are ``ignored`` decide nothing, nor do those of values with
-    leading zeros and a flag, as +0105,1.
+    as for 1.204, it has the mark of the format if its entries have it, else that of the other columns; if they do not
+    decide, that of the format or, if it has none, the one with which 1.204 is less than two.  Columns that are
+    ``ignored`` decide nothing, nor do those of values with leading zeros and a flag, as +0105,1.
     """
     missing, codes = MISSING_TEXTS.union(na_values), [to_number(text, marks[0]) for text in na_values]
     columns, unclear = dict[str, np.ndarray](), dict[str, tuple[list[str], dict[str, Array]]]()
@@ -122,7 +124,8 @@ def read_numbers(
             continue
         texts = clean_texts(entries, missing)
         if name not in ignored and (values := without_flags(texts)):
-            flagged.append(f"{next(filter(None, texts))} in column {name!r} was read as {next(filter(None, values))}")
+            value = to_number(next(filter(None, values)), ".")
+            flagged.append(f"{next(filter(None, texts))} in column {name!r} was read as {value:g}")
             texts = values
         possible = "." if name in ignored else marks
         readings = {mark: numbers for mark in possible if (numbers := parse_numbers(texts, mark)) is not None}
@@ -133,16 +136,17 @@ def read_numbers(
             certain.update(readings)
     for name, (present, readings) in unclear.items():
         marked = next(text for text in present if "." in text or "," in text)
-        chosen = table.mark or (min(certain) if len(certain) == 1 else re.findall("[.,]", marked)[0])
+        chosen = min(certain) if len(certain) == 1 else table.mark or re.findall("[.,]", marked)[0]
+        chosen = table.mark if table.mark and table.mark in marked else chosen
         columns[name] = readings[chosen]
-        if chosen == "," or any("." not in text for text in present):
+        if chosen == "," or certain == {","} or any("." not in text for text in present):
             doubtful.append(f"{marked} in column {name!r} was read as {to_number(marked, chosen):.12g}")
     remedy = "Specify the decimal mark or the thousands separator if this is wrong"
     for name, column in columns.items():
         if codes and column.dtype != object:
             columns[name] = np.where(np.isin(column, codes), np.nan, column)
     notes = [f"{format_list(flagged)}, without the flag. Correct the entries if they have decimals"] if flagged else []
-    return columns, [*notes, *([f"{format_list(doubtful)}. {remedy}"] if doubtful else [])]
+    return columns, notes + ([f"{format_list(doubtful)}. {remedy}"] if doubtful else [])
 
 
 def without_flags(texts: Sequence[str | None]) -> list[str | None]:
@@ -213,48 +217,50 @@ def encode_columns(
 
 def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: str) -> DataError:
     """Return the DataError that names all text columns among the features, and a remedy for each cause."""
-    shown, rows, by_remedy, pairs = list[str](), list[int](), dict[str, list[str]](), dict[str, str]()
+    shown, rows, by_remedy, pairs, turned = list[str](), list[int](), dict[str, list[str]](), dict[str, str](), False
     for name in wrong:
         present = [(i, text) for i, text in enumerate(columns[name]) if text]
         bad = min(([i for i, text in present if not is_number(text, mark)] for mark in marks), key=len)
-        texts = list(dict.fromkeys(columns[name][bad]))
-        remedy, parameter = find_remedy([text for _, text in present], columns[name][bad])
+        remedy, parameter = find_remedy(name, [text for _, text in present], columns[name][bad].tolist())
         if remedy == NO_NUMBERS and name == next(iter(columns)) and len({*columns[name]}) == len(columns[name]):
-            pairs, remedy = pairs | {"": "transpose"}, f"{remedy}; if {name!r} names features, transpose the table"
+            remedy, turned = f"{remedy}; if {name!r} names features, transpose the table", True
         by_remedy.setdefault(remedy, []).append(name)
-        pairs |= dict.fromkeys(texts if parameter == "na_values" else [name], parameter)
+        texts = list(dict.fromkeys(columns[name][bad]))
+        pairs |= dict.fromkeys(
+            texts[:MAX_NAMES_SHOWN] if parameter == "na_values" else [name] * bool(parameter), parameter
+        )
         shown.append(f"{name!r} ({format_list(map(repr, texts[:MAX_VALUES_SHOWN]))})")
-        rows += bad[:1]
+        rows.append(bad[0])
     remedies = [
         f"{remedy}{f' ({format_list(map(repr, names))})' if len(by_remedy) > 1 else ''}"
         for remedy, names in by_remedy.items()
     ]
-    pairs = {value: parameter for value, parameter in pairs.items() if parameter}
-    codes = [value for value, parameter in pairs.items() if parameter == "na_values"][MAX_NAMES_SHOWN:]
     return DataError(
         f"text in column{'s' * (len(wrong) > 1)} {format_list(shown)}; the first is in {format_row(rows[0])}. "
         f"{'. '.join(remedies)}",
-        remedies=tuple(dict.fromkeys(pairs.values())),
-        columns=tuple((value, parameter) for value, parameter in pairs.items() if value and value not in codes),
-    )
+        remedies=(*sorted({*pairs.values()}), *["transpose"] * turned),
+        columns=tuple(sorted(pairs.items(), key=lambda pair: pair[1])),
+    )  # fmt: skip
 
 
-def find_remedy(present: Sequence[str], bad: Sequence[str]) -> tuple[str, str]:
+def find_remedy(name: str, present: Sequence[str], bad: Sequence[str]) -> tuple[str, str]:
     """Return the remedy for a column with these entries, of which some are no numbers, and its parameter."""
     for pattern, remedy in CAUSES.items():
-        if all(re.fullmatch(pattern, text) for text in bad):
-            return remedy, "drop"
-    if any(map(is_number, bad)) and (2 * len(bad) <= len(present) or all(map(is_number, present))):
+        if 2 * sum(bool(re.fullmatch(pattern, text)) for text in bad) >= len(bad):
+            return f"{remedy}, or drop the column", "drop"
+    is_stray = 2 * len(bad) <= len(present)
+    if all(map(is_number, present)) or (is_stray and any(map(is_number, bad))):
         return "Write all numbers of a column with one decimal mark", ""
-    measured = [match for text in bad if (match := MEASURED.fullmatch(text)) and is_number(match[2].strip())]
-    if len(measured) == len(bad):
-        marks = list(dict.fromkeys(match[1] + match[3] for match in measured))
-        if len(marks) == 1 and len(bad) == len(present):
-            return f"Remove the unit {marks[0]!r} of the numbers (a decimal comma may stay)", "drop"
-        shown = format_list(map(repr, marks[:MAX_VALUES_SHOWN]))
-        return f"Remove the flags or units beside numbers, such as {shown}, or move them to a column of their own", "drop"
-    if 2 * len(bad) <= len(present):
-        return "Correct the text among numbers, read it as missing, or skip lines of units or totals", "na_values"
+    measured = [
+        match[1] + match[3] for text in bad if (match := MEASURED.fullmatch(text)) and is_number(match[2].strip())
+    ]
+    if all(measured) and len(measured) == len(bad):
+        what = "unit" if len({*measured}) == 1 and len(bad) == len(present) else "flags or units"
+        units = format_list(map(repr, [*dict.fromkeys(measured)][:MAX_VALUES_SHOWN]))
+        return f"Remove the {what} {units} of the numbers (a decimal comma may stay), or drop the column", "drop"
+    if is_stray:
+        line = "skip the line that repeats the names" if name in bad else "skip lines of units or totals"
+        return f"Correct the text among numbers, read it as missing, or {line}", "na_values"
     return NO_NUMBERS, "drop"
 
 

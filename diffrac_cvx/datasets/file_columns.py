@@ -274,7 +274,9 @@ def read_text(text: str, options: ReadOptions) -> RawTable:
 
 def find_comment_marks(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the characters that start comments: "#", and others with which two or more lines above the table begin."""
-    starts = "".join(takewhile(("#" + COMMENT_STARTS).__contains__, (line.lstrip()[0] for line in lines if line.strip())))
+    starts = "".join(
+        takewhile(("#" + COMMENT_STARTS).__contains__, (line.lstrip()[0] for line in lines if line.strip()))
+    )
     return ("#", *(mark for mark in COMMENT_STARTS if starts.count(mark) > 1))
 
 

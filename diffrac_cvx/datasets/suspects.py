@@ -1,6 +1,7 @@
 """Suspicious columns and rows by rule: codes for missing values, dates, keys, and totals."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
@@ -16,33 +17,19 @@ MIN_ROWS, MIN_WIDTH = 8, 4  # of a key
 YEARS = (1900, 2050)
 
 
-class Note(str):
-    """A note with the parameters of `read_table` that change what it says."""
-
-    options: tuple[str, ...]
-
-    def __new__(cls, text: str, *options: str) -> "Note":
-        """Return a note."""
-        made = super().__new__(cls, text)
-        made.options = options
-        return made
-
-
 def find_suspects(X: Array, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Return why features (n, d) may be none or may have codes for missing values, by name, and the notes on them."""
-    keys, codes = describe_keys(X, names), dict[str, str]()
+    keys, codes, notes = describe_keys(X, names), dict[str, str](), list[str]()
     for name, column in zip(names, X.T, strict=True):
-        if name not in keys and (found := find_codes(*np.unique(column, return_counts=True))):
-            counts = (f"{value:g} in {rows} row{'s' * (rows > 1)}" for value, rows in found)
-            codes[name] = f"column {name!r} is {' and '.join(counts)}"
-    notes = list[str]()
+        if name not in keys and (text := describe_codes(column)):
+            codes[name] = f"column {name!r} is {text}"
     if keys:
-        verb, them = ("is", "it") if len(keys) == 1 else ("are", "them")
-        text = f"{format_list(keys.values())}, but {verb} used as a feature. Drop {them} if this is wrong"
-        notes.append(Note(text, "drop"))
+        single = "is used as a feature. Drop it if it is not one"
+        text = single if len(keys) == 1 else "are used as features. Drop those that are not"
+        notes.append(f"{format_list(keys.values())} but {text} (drop)")
     if codes:
-        text = "far from the other values, or repeated at the end of their range. Read them as missing if they are codes"
-        notes.append(Note(f"{format_list(codes.values())}: {text}", "na_values"))
+        missing = "it is" if len(codes) == 1 else "they are"
+        notes.append(f"{format_list(codes.values())}. If {missing} missing, say so (na_values)")
     constant = X.std(axis=0) <= rounding_floor(X.mean(axis=0), len(X))
     if constant.any():
         constants = format_list(repr(names[j]) for j in np.flatnonzero(constant).tolist())
@@ -53,27 +40,32 @@ def find_suspects(X: Array, names: Sequence[str]) -> tuple[dict[str, str], list[
 # Codes
 
 
-def find_codes(values: Array, counts: Array) -> list[tuple[float, int]]:
-    """Return the codes for missing values among the sorted distinct values of a column, with their counts.
+def describe_codes(column: Array) -> str:
+    """Return the values of a column that may be codes for missing values, as text, "" if there are none.
 
     Codes are at most four values at each end of the range that lie outside the range of the rest by more than this
     range.  Each of them recurs, or is negative as no other value, or is ten ranges away.  The rest has no such gap
     itself, for otherwise the values have a heavy tail.  Values that recur far more often than their neighbours at the
     end of a range are codes also.
     """
-    n, ends = len(values), set[int]()
-    gaps = np.diff(values)
-    for low, high in sorted(np.ndindex(MAX_CODES + 1, MAX_CODES + 1), key=sum, reverse=True):
-        if 2 <= n - low - high >= low + high > 0 and are_outside(values, gaps, counts, low, n - high):
-            ends |= {*range(low), *range(n - high, n)}
+    values, counts = np.unique(column, return_counts=True)
+    n, gaps, found, reason = len(values), np.diff(values), set[int](), "far from the others"
+    core = values[-MAX_CODES - 1] - values[MAX_CODES] if n > 2 * MAX_CODES else 0.0  # is in every rest
+    low, high = ([0, *(1 + np.flatnonzero(side[:MAX_CODES] > core)).tolist()] for side in (gaps, gaps[::-1]))
+    pairs: list[tuple[int, int]] = sorted(product(low, high), key=lambda pair: -sum(pair))
+    for i, k in pairs:
+        if 2 <= n - i - k >= i + k > 0 and are_outside(values, gaps, counts, i, n - k):
+            found = {*range(i), *range(n - k, n)}
             break
-    if not ends and n >= MIN_DISTINCT:
-        top = {n - 1 - i for i in range(count_repeated(values[::-1], gaps[::-1], counts[::-1]))}
-        ends = top | {*range(count_repeated(values, gaps, counts))}
-    return [(float(values[i]), int(counts[i])) for i in sorted(ends)]
+    if not found and n >= MIN_DISTINCT and max(counts[0], counts[-1]) >= MIN_REPEATS:
+        found = {n - 1 - i for i in range(count_repeated(values[::-1], gaps[::-1], counts[::-1]))}
+        found |= {*range(count_repeated(values, gaps, counts))}
+        reason = "more often than near values"
+    shown = (f"{values[i]:g} in {'one row' if counts[i] == 1 else f'{counts[i]} rows'}" for i in sorted(found))
+    return f"{' and '.join(shown)}, {reason}" if found else ""
 
 
-def are_outside(values: Array, gaps: Array, counts: Array, start: int, stop: int) -> bool:
+def are_outside(values: Array, gaps: Array, counts: np.ndarray, start: int, stop: int) -> bool:
     """Return whether the values before start and from stop on lie outside the range of the rest by more than it."""
     width, inner = values[stop - 1] - values[start], gaps[start : stop - 1]
     is_binary = stop - start == 2
@@ -90,7 +82,7 @@ def are_outside(values: Array, gaps: Array, counts: Array, start: int, stop: int
     )
 
 
-def count_repeated(values: Array, gaps: Array, counts: Array) -> int:
+def count_repeated(values: Array, gaps: Array, counts: np.ndarray) -> int:
     """Return how many of the first values recur far more often than their neighbours; zeros only beyond a gap."""
     for k in range(min(MAX_CODES, len(values) - N_NEIGHBOURS - 1), 0, -1):
         least, usual = counts[:k].min(), counts[k : k + N_NEIGHBOURS].max()
@@ -131,20 +123,14 @@ def are_dates(column: Array) -> bool:
     while whole.max() >= 1e8:  # without hours, minutes and seconds
         whole //= 100
     first, middle, last = whole // 10_000, whole // 100 % 100, whole % 100
-    end = whole % 10_000
-    century = np.where(first < 100, 2000 + first, first)
+    century, swapped = np.where(first < 100, 2000 + first, first), whole // 1_000_000
     readings = (
-        (century, middle, last), (end, middle_of(whole), whole // 1_000_000), (end, whole // 1_000_000, middle_of(whole)),
+        (century, middle, last), (whole % 10_000, first % 100, swapped), (whole % 10_000, swapped, first % 100),
         (whole // 100, last, 1), (whole, 1, 1),
     )  # fmt: skip
     return any(
         np.all((YEARS[0] <= y) & (y <= YEARS[1]) & (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31)) for y, m, d in readings
     )
-
-
-def middle_of(whole: Array) -> Array:
-    """Return the two digits above the last four."""
-    return whole // 10_000 % 100
 
 
 def describe_order(column: Array) -> str:
@@ -164,14 +150,15 @@ def describe_order(column: Array) -> str:
 # Totals
 
 
-def find_total(X: Array) -> Iterator[tuple[int, str]]:
-    """Yield the last or first row, and "sum" or "mean", if it is that of the others in all columns."""
+def find_total(X: Array) -> tuple[int, str]:
+    """Return the last or first row, and "sum" or "mean" if it is that of the others in all columns, else ""."""
     n, total, vary = len(X), X.sum(axis=0), np.ptp(X, axis=0) > 0.0
-    for i in (n - 1, 0):
-        others, rest = total - X[i], X[1:] if i == 0 else X[:-1]
-        if n < 4 or not vary.any():
-            return
+    for i, rest in ((n - 1, X[:-1]), (0, X[1:])) if n > 3 and vary.any() else ():
+        others = total - X[i]
         if np.all(np.abs(X[i] - others) <= 1e-3 * np.abs(others)) and np.all((X[i] > rest.max(axis=0))[vary]):
-            yield i, "sum"
-        elif vary.sum() > 1 and np.all(np.abs(X[i] - others / (n - 1)) <= 1e-3 * np.ptp(rest, axis=0)):
-            yield i, "mean"
+            return i, "sum"
+        if vary.sum() > 1 and np.all(
+            np.abs(X[i] - others / (n - 1)) <= 1e-3 * np.ptp(rest, axis=0) + 1e-9 * np.abs(X[i])
+        ):
+            return i, "mean"
+    return 0, ""

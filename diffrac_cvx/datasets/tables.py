@@ -23,7 +23,7 @@ from diffrac_cvx.datasets.columns import (
     text_error,
 )
 from diffrac_cvx.datasets.file_columns import ReadOptions, read_file, transpose_table
-from diffrac_cvx.datasets.suspects import Note, find_suspects, find_total
+from diffrac_cvx.datasets.suspects import find_suspects, find_total
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int
 
@@ -201,17 +201,18 @@ def read_table(
         messages.append(f"the {len(largest)} of {X.shape[1]} features with the largest variance were selected")
         X, names = X[:, largest], tuple(names[j] for j in largest)
     X = np.ascontiguousarray(X)
-    for i, what in find_total(X):
-        row = int(np.flatnonzero(mask)[i])
-        option = "skip_footer" if i else "skip_rows"
-        messages.append(Note(f"{format_row(row)}{row_title(raw, row)} is the {what} of the others. Skip it", option))
-    suspects, changes = find_suspects(X, names)
+    rows, (total, what) = np.flatnonzero(mask), find_total(X)
+    if what:
+        option = "drop" if transpose else "skip_footer" if total else "skip_rows"
+        title = f"{format_row(rows[total])}{row_title(raw, rows[total])}"
+        messages.append(f"{title} is the {what} of the others. Skip it ({option})")
+    suspects, changes = find_suspects(np.delete(X, total, axis=0) if what else X, names)
     messages += changes
     text = None if labels is None else labels[mask].astype(str)
     classes = () if text is None else tuple(np.unique(text).tolist())
     excluded = {column: np.array(as_texts(columns[column]), dtype=object)[mask] for column in aside}
     points = np.array(raw.row_names)[mask] if transpose else None
-    return Table(X, names, text, classes, np.flatnonzero(mask), tuple(messages), excluded, categories, options, points, suspects)
+    return Table(X, names, text, classes, rows, tuple(messages), excluded, categories, options, points, suspects)
 
 
 def require_columns(table: RawTable, names: Sequence[str]) -> None:
@@ -245,7 +246,7 @@ def clean_missing(
     """
     is_missing = np.isnan(X)
     absent = is_missing if unlabeled is None else np.column_stack([is_missing, unlabeled])
-    mask = ~is_missing.all(axis=1) | (X.shape[1] == 1 and missing == "error")
+    mask = ~is_missing.all(axis=1) | np.full(len(X), X.shape[1] == 1 and missing == "error")
     labeled = mask & ~absent[:, X.shape[1] :].any(axis=1)
     if means is None and labeled.any() and (empty := is_missing[labeled].all(axis=0)).any():
         valueless = [names[j] for j in np.flatnonzero(empty).tolist()]

@@ -137,10 +137,10 @@ def require_format(content: bytes, suffix: str) -> None:
     """Raise if the first bytes of a file are those of a format with another extension."""
     found = next((kind for start, kind in SIGNATURES.items() if content.startswith(start)), suffix)
     if found == ".xls":
-        raise DataError("it is an .xls file. Save it as .xlsx or .csv")
+        raise DataError("it is a .xls file. Save it as .xlsx or .csv")
     if found != suffix:
         other = " or another zip archive" if found == ".xlsx" else ""
-        raise DataError(f"it is an {found} file{other}. Rename it to {found}{', or unpack it' if other else ''}")
+        raise DataError(f"it is a {found} file{other}. Rename it to {found}{', or unpack it' if other else ''}")
 
 
 def read_parquet(content: bytes) -> RawTable:

@@ -9,7 +9,11 @@ from diffrac_cvx.datasets.columns import format_list
 from diffrac_cvx.points.checks import Array, rounding_floor
 
 MAX_CODES = 4  # distinct codes at one end of a range
-LONE_FACTOR = 10.0  # distance of a value that occurs once, in ranges of the rest
+LONE_FACTOR, BINARY_FACTOR = (
+    10.0,
+    3.0,
+)  # distance of a value that occurs once, or beside two values, in ranges of the rest
+MIN_STEPS = 4.0  # distance of a code from other whole numbers
 MIN_DISTINCT = 12  # of a column in which the end of the range may recur too often; more than a scale from 0 to 10
 N_NEIGHBOURS = 5  # distinct values to which the end of a range is compared
 MIN_REPEATS, MANY, MANY_APART, APART = 5, 5.0, 3.0, 2.5  # occurrences, in those of the neighbours; gap, in theirs
@@ -66,19 +70,24 @@ def describe_codes(column: Array) -> str:
 
 
 def are_outside(values: Array, gaps: Array, counts: np.ndarray, start: int, stop: int) -> bool:
-    """Return whether the values before start and from stop on lie outside the range of the rest by more than it."""
+    """Return whether the values before start and from stop on lie outside the range of the rest by more than it.
+
+    Each further value on a side needs another such distance, except for negative values beside none.
+    """
     width, inner = values[stop - 1] - values[start], gaps[start : stop - 1]
-    is_binary = stop - start == 2
+    is_binary, least = stop - start == 2, MIN_STEPS * float(np.all(values == np.floor(values)))
     if (width != 1.0) if is_binary else (inner.max() > 0.5 * width):
         return False
-    if 2 * counts[start:stop].sum() < counts.sum():
+    if 2 * counts[start:stop].sum() < counts.sum() or (2 * (stop - start) == len(values) and not is_binary):
         return False
-    least = 3.0 * width if is_binary else width
+    if start and values[start - 1] > 0.0:  # a code below the others is zero or negative
+        return False
     sides = [(gaps[start - 1], counts[:start], values[start - 1] < 0.0 <= values[start])] if start else []
     sides += [(gaps[stop - 1], counts[stop:], False)] if stop < len(values) else []
     return all(
-        gap > least and (number.min() > 1 or is_negative or gap > LONE_FACTOR * width)
-        for gap, number, is_negative in sides
+        gap > max(least, width * (1 if is_negative else len(rows)), width * BINARY_FACTOR * is_binary)
+        and (rows.min() > 1 or is_negative or gap > LONE_FACTOR * width)
+        for gap, rows, is_negative in sides
     )
 
 

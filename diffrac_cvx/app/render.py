@@ -23,7 +23,7 @@ MAX_NAMED = 8  # features, or feature groups, in a sentence
 MAX_FEATURES = 30  # rows of the table of features
 WEAK_FRACTION = 1e-2  # of the cost: a lower bound up to this one is called weak
 MIN_CERTIFIED_GAP = 1e-4  # up to which clusters are called optimal, whatever the tolerance
-PARAMETER = r"\((drop|na_values|skip_footer|skip_rows)\)$"  # of `read_table`, at the end of a note
+PARAMETER = r"\((comment|drop|na_values|skip_footer|skip_rows)\)$"  # of `read_table`, at the end of a note
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, no external resources
 
 

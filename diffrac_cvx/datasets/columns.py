@@ -34,12 +34,15 @@ NO_NUMBERS = "Drop the text columns, use one as the label, or one-hot encode the
 MEASURED = re.compile(  # a number with a unit or a flag
     r"([^\w+\-.,]*)([+\-\u2212]?\d[\d.,'\u2019 \u00a0\u202f]*)([^\d_]*)"
 )
-CAUSES = {  # patterns of text, and what to do
-    r"=.+": "Open the file in a spreadsheet program and save it, for its formulas have no values yet",
-    r"[<>\u2264\u2265].*": "Replace values below or above a limit, which are not only missing, by numbers such as "
-    "half the limit of detection",
-    r"\d{1,3}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?": "Write times as numbers, such as hours",
-    r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?": "Write dates as numbers, such as days",
+CAUSES = {  # patterns of text, what to do, and the parameter if most other entries are numbers
+    r"=.+": ("Open the file in a spreadsheet program and save it, for its formulas have no values yet", "na_values"),
+    r"[<>\u2264\u2265].*": (
+        "Replace values below or above a limit, which are not only missing, by numbers such as half the limit of "
+        "detection",
+        "drop",
+    ),
+    r"\d{1,3}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?": ("Write times as numbers, such as hours", "na_values"),
+    r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?": ("Write dates as numbers, such as days", "na_values"),
 }
 
 
@@ -159,6 +162,16 @@ def without_flags(texts: Sequence[str | None]) -> list[str | None]:
     return values if is_padded and any(value.startswith("0") for value in digits) else []
 
 
+def find_padded(columns: Mapping[str, Any]) -> set[str]:
+    """Return the columns whose entries are digits of one length, some with leading zeros."""
+    found = set[str]()
+    for name, column in columns.items():
+        texts = [] if isinstance(column, np.ndarray) else list(filter(None, clean_texts(column[:SAMPLE_ENTRIES])))
+        if len({*map(len, texts)}) == 1 and len(texts[0]) > 1 and all(map(str.isdigit, texts)):
+            found |= {name} if any(text.startswith("0") for text in texts) else set()
+    return found
+
+
 # Categories
 
 
@@ -245,10 +258,16 @@ def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: s
 
 def find_remedy(name: str, present: Sequence[str], bad: Sequence[str]) -> tuple[str, str]:
     """Return the remedy for a column with these entries, of which some are no numbers, and its parameter."""
-    for pattern, remedy in CAUSES.items():
-        if 2 * sum(bool(re.fullmatch(pattern, text)) for text in bad) >= len(bad):
-            return f"{remedy}, or drop the column", "drop"
     is_stray = 2 * len(bad) <= len(present)
+    for pattern, (remedy, parameter) in CAUSES.items():
+        count = sum(bool(re.fullmatch(pattern, text)) for text in bad)
+        if 2 * count >= len(bad) or (count and parameter == "drop"):
+            is_missing = is_stray and parameter == "na_values"
+            return (
+                (f"{remedy}, or read it as missing", parameter)
+                if is_missing
+                else (f"{remedy}, or drop the column", "drop")
+            )
     if all(map(is_number, present)) or (is_stray and any(map(is_number, bad))):
         return "Write all numbers of a column with one decimal mark", ""
     measured = [

@@ -152,11 +152,13 @@ def read_parquet(content: bytes) -> RawTable:
     require_memory(MEMORY_COPIES * unpacked, "the unpacked table", "use a part of it")
     table, other = file.read(), list[str]()
     for j, field in enumerate(table.schema):
+        if "string" not in str(field.type):
+            continue
+        cells = table.column(j).cast(getattr(field.type, "value_type", field.type))  # of categories, the texts
         try:
-            if str(field.type).endswith("string"):
-                table.column(j).validate(full=True)
+            cells.validate(full=True)
         except ValueError:
-            entries = table.column(j).cast("binary").to_pylist()
+            entries = cells.cast("binary").to_pylist()
             texts = [entry and entry.decode("cp1252", "backslashreplace") for entry in entries]
             table = table.set_column(j, field.name, [texts])
             other.append(field.name)
@@ -261,7 +263,7 @@ def read_text(text: str, options: ReadOptions) -> RawTable:
     row_names = used.pop(0, None) if has_header and not titles[0] and len(used) > 1 else None
     notes = {
         f"lines above the table were skipped: {n_skipped}": n_skipped,
-        f"all lines that begin with {' or '.join(map(repr, others))} were read as comments": others,
+        f"all lines that begin with {' or '.join(map(repr, others))} were read as comments (comment)": others,
         note: note,
         "the first column has no name and was excluded as row names. Name it to use it": row_names
         and not options.transpose,

@@ -1,6 +1,6 @@
 """Suspicious columns and rows by rule: codes for missing values, dates, keys, and totals."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 
 import numpy as np
@@ -21,9 +21,13 @@ MIN_ROWS, MIN_WIDTH = 8, 4  # of a key
 YEARS = (1900, 2050)
 
 
-def find_suspects(X: Array, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Return why features (n, d) may be none or may have codes for missing values, by name, and the notes on them."""
+def find_suspects(X: Array, names: Sequence[str], padded: Collection[str] = ()) -> tuple[dict[str, str], list[str]]:
+    """Return why features (n, d) may be none or may have codes for missing values, by name, and the notes on them.
+
+    The numbers of the ``padded`` features have leading zeros in the file.
+    """
     keys, codes, notes = describe_keys(X, names), dict[str, str](), list[str]()
+    keys = {name: f"column {name!r} has leading zeros" for name in names if name in padded} | keys
     for name, column in zip(names, X.T, strict=True):
         if name not in keys and (text := describe_codes(column)):
             codes[name] = f"column {name!r} is {text}"

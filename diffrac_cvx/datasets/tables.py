@@ -16,6 +16,7 @@ from diffrac_cvx.datasets.columns import (
     drop_error,
     encode_columns,
     find_categories,
+    find_padded,
     format_list,
     format_row,
     is_number,
@@ -206,7 +207,7 @@ def read_table(
         option = "drop" if transpose else "skip_footer" if total else "skip_rows"
         title = f"{format_row(rows[total])}{row_title(raw, rows[total])}"
         messages.append(f"{title} is the {what} of the others. Skip it ({option})")
-    suspects, changes = find_suspects(np.delete(X, total, axis=0) if what else X, names)
+    suspects, changes = find_suspects(np.delete(X, total, axis=0) if what else X, names, find_padded(raw.columns))
     messages += changes
     text = None if labels is None else labels[mask].astype(str)
     classes = () if text is None else tuple(np.unique(text).tolist())

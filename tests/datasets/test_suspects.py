@@ -107,6 +107,7 @@ PARTS = [str(day).split("-") for day in RNG.permutation(DAYS)]
         (RNG.integers(1950, 2020, N), "has dates such as"),
         (RNG.choice(np.arange(10_000, 99_999), N, replace=False), "has a different whole number in each row"),
         (RNG.permutation(N) + 1, "has a different whole number in each row"),
+        ([f"{i:05d}" for i in RNG.integers(0, 99_999, N)], "has leading zeros"),
         (np.arange(N) + 7, "numbers the rows"),
         (np.arange(N) // 3 * 0.7, "grows with the row"),
         (-(np.arange(N) ** 1.5), "falls with the row"),
@@ -173,12 +174,18 @@ def test_a_flag_after_a_value_is_no_decimal_and_decides_nothing_for_other_column
     ("entry", "words", "parameter"),
     [
         (lambda i: f"<{i % 3}.5" if i % 4 else i, "half the limit of detection", "drop"),
+        (lambda i: "n.d." if i % 5 else ">100", "half the limit of detection", "drop"),
         (lambda i: f"{i}.5%", "Remove the unit '%'", "drop"),
         (lambda i: f"\u20ac {i}.5", "Remove the unit '\u20ac '", "drop"),
         (lambda i: f"{i}.5{' bp'[i % 3]}", "Remove the flags or units 'b', 'p'", "drop"),
         (lambda i: f"{i % 24}:30", "Write times as numbers", "drop"),
         (lambda i: f"{i % 28 + 1}/12/2024", "Write dates as numbers", "drop"),
         (lambda i: f"=B{i + 2}*2", "its formulas have no values yet", "drop"),
+        (
+            lambda i: "=SUM(A2:A24)" if i == 23 else i,
+            "its formulas have no values yet, or read it as missing",
+            "na_values",
+        ),
         (lambda i: "#DIV/0!" if i == 4 else i, "read it as missing", "na_values"),
         (lambda i: "a" if i == 4 else i, "skip the line that repeats the names", "na_values"),
         (lambda i: f"{i % 7}_at", "Drop the text columns", "drop"),
@@ -203,7 +210,7 @@ def test_features_as_rows_are_named_as_such():
     assert error.remedies == ("drop", "transpose")
     table = read("\n".join(lines), transpose=True)
     assert (table.X.shape, table.points.tolist()) == ((3, 20), ["s1", "s2", "s3"])
-    assert "all lines that begin with '!' were read as comments" in table.notes
+    assert "all lines that begin with '!' were read as comments (comment)" in table.notes
     assert read("%fat,b\n1,2\n5,3\n4,7\n").names == ("%fat", "b")
 
 
@@ -229,7 +236,9 @@ def test_a_file_that_is_not_what_its_extension_says_is_named():
 
 
 def test_parquet_text_in_another_encoding_is_read_and_can_be_dropped():
-    content = parquet(pa.array([b"Jos\xe9", b"Ann", None], type=pa.binary()).view(pa.string()))
+    names = pa.array([b"Jos\xe9", b"Ann", None], type=pa.binary()).view(pa.string())
+    content = parquet(names)
+    assert read(parquet(names.dictionary_encode()), drop=["name"], name="t.parquet").X.shape == (3, 2)
     assert dict(fault(content, name="t.parquet").columns) == {"name": "drop"}
     table = read(content, "name", name="t.parquet", missing="drop")
     assert (table.classes, table.notes[0]) == (("Ann", "Jos\xe9"), "text that is not UTF-8 was read as cp1252: 'name'")

@@ -9,10 +9,7 @@ from diffrac_cvx.datasets.columns import format_list
 from diffrac_cvx.points.checks import Array, rounding_floor
 
 MAX_CODES = 4  # distinct codes at one end of a range
-LONE_FACTOR, BINARY_FACTOR = (
-    10.0,
-    3.0,
-)  # distance of a value that occurs once, or beside two values, in ranges of the rest
+LONE_FACTOR = 10.0  # distance of a value that occurs once, in ranges of the rest
 MIN_STEPS = 4.0  # distance of a code from other whole numbers
 MIN_DISTINCT = 12  # of a column in which the end of the range may recur too often; more than a scale from 0 to 10
 N_NEIGHBOURS = 5  # distinct values to which the end of a range is compared
@@ -79,17 +76,15 @@ def are_outside(values: Array, gaps: Array, counts: np.ndarray, start: int, stop
     Each further value on a side needs another such distance, except for negative values beside none.
     """
     width, inner = values[stop - 1] - values[start], gaps[start : stop - 1]
-    is_binary, least = stop - start == 2, MIN_STEPS * float(np.all(values == np.floor(values)))
-    if (width != 1.0) if is_binary else (inner.max() > 0.5 * width):
-        return False
-    if 2 * counts[start:stop].sum() < counts.sum() or (2 * (stop - start) == len(values) and not is_binary):
+    if (width != 1.0) if len(inner) == 1 else (inner.max() > 0.5 * width or 2 * (stop - start) == len(values)):
         return False
     if start and values[start - 1] > 0.0:  # a code below the others is zero or negative
         return False
+    least = MIN_STEPS * float(np.all(values == np.floor(values)))
     sides = [(gaps[start - 1], counts[:start], values[start - 1] < 0.0 <= values[start])] if start else []
     sides += [(gaps[stop - 1], counts[stop:], False)] if stop < len(values) else []
     return all(
-        gap > max(least, width * (1 if is_negative else len(rows)), width * BINARY_FACTOR * is_binary)
+        gap > max(least, width * (1 if is_negative else len(rows)))
         and (rows.min() > 1 or is_negative or gap > LONE_FACTOR * width)
         for gap, rows, is_negative in sides
     )

@@ -50,7 +50,10 @@ def fault(content, label=None, **how):
         (with_codes(SCALE, 98, 99), "98 99"),
         (with_codes(SCALE, 77), "77"),
         (with_codes(SCALE, -9, -8), "-9 -8"),
+        (with_codes(SCALE, -9, -8, -7), "-9 -8 -7"),
         (with_codes(SCALE, -99, 66, 998), "-99 66 998"),
+        (np.where(np.arange(N) % 3, 99.0, SCALE), "99"),  # most rows
+        (np.where(np.arange(N) == 7, -9.0, SCALE), "-9"),
         (with_codes(np.arange(N) % 2.0, 8, 9), "8 9"),
         (with_codes(AGES, 998), "998"),
         (with_codes(AGES, 98, 99), "98 99"),
@@ -77,7 +80,11 @@ def test_values_far_beyond_the_others_or_too_frequent_at_an_end_are_codes(column
         AGES,
         np.arange(N) % 2.0,
         np.resize([0.1, 1.0, 10.0, 100.0], N),  # doses
-        np.minimum(RNG.poisson(9.0, N), 10.0),  # answers of which most are the largest
+        np.concatenate([np.full(65, 10.0), np.arange(25) % 10]),  # answers of which most are the largest
+        np.resize([1.0, 2.0, 3.0, 6.0], N),
+        np.resize([2.0, 20.0, 21.0, 22.0, 23.0], N),
+        np.resize([1.0, 2.0, 3.0, 20.0, 21.0, 22.0], N),  # two clusters
+        np.where(np.arange(N) == 7, 30.0, WIDTHS[:, 0]),  # one outlier
         RNG.poisson(0.2, N).astype(float),
         RNG.negative_binomial(0.3, 0.02, N).astype(float),
         np.exp(RNG.normal(size=N)),

@@ -152,5 +152,4 @@ def repeating_code(model: Any, loading: str, has_constraints: bool) -> str:
     parameters = ", ".join(f"{name}={'groups' if name == 'groups' else repr(value)}" for name, value in given.items())
     constraints = ", constraints=constraints" if has_constraints else ""
     fit = f"model = dc.{type(model).__name__}({parameters}).fit(X{constraints})"
-    imports = ["import pandas", ""] if "pandas." in loading else []
-    return "\n".join([*imports, "import diffrac_cvx as dc", "", loading, fit, "print(model.labels_)", ""])
+    return "\n".join(["import diffrac_cvx as dc", "", loading, fit, "print(model.labels_)", ""])

@@ -20,14 +20,17 @@ from diffrac_cvx.points.checks import (
     as_generator,
     as_weights,
     in_unit_interval,
+    nonnegative,
     positive_int,
+    require_flag,
+    require_table,
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of, renormalize_weights
-from diffrac_cvx.points.reading import table_array, table_rows
+from diffrac_cvx.points.reading import as_stored, table_array, table_rows
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.feature_groups import FeatureGroups
-from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.penalty import Penalty, require_penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result
 from diffrac_cvx.rounding.directions import label_candidates, oriented_direction
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
@@ -198,9 +201,11 @@ def structure_test(
     >>> structure_test(rng.standard_normal((100, 4)) + 6.0 * np.arange(100)[:, None] // 50).verdict
     'separated'
     """
-    nu, timer, generator = in_unit_interval(nu, "nu"), Timer(time_limit), as_generator(rng)
+    timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
+    nu, generator = in_unit_interval(nu, "nu"), as_generator(rng)
+    require_flag(standardize, "standardize")
     n_clusters = max(positive_int(n_clusters, "n_clusters"), 2)
-    penalty = Penalty(ridge=0.3) if penalty is None else penalty
+    penalty = Penalty(ridge=0.3) if penalty is None else require_penalty(penalty)
     points = sample_points(X, sample_weight, constraints, generator)
     splits = [Split(nu, penalty, n_clusters, standardize)]
     factor = max(1.0, RIDGE_FACTOR * points.shape[1] / len(points))
@@ -362,8 +367,9 @@ def sample_points(
     rng: np.random.Generator,
 ) -> Table:
     """Return the points to be tested: all of positive weight, or a random sample of them."""
-    table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
-    n = table.shape[0] if len(table.shape) == 2 else 0
+    table: Any = X.tocsr() if hasattr(X, "tocsr") else as_stored(X)
+    require_table(table)
+    n = table.shape[0]
     weights = as_weights(sample_weight, n)
     rows = np.arange(n) if weights is None else np.flatnonzero(weights.mask)
     max_rows = int(np.clip(MAX_ENTRIES // max(table.shape[-1], 1), MIN_ROWS, MAX_ROWS))

@@ -17,14 +17,21 @@ from diffrac_cvx.estimators.affine import (
     choose_seed,
     limited,
     optimality_gap,
-    require_flag,
     require_one_direction,
 )
 from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.machine.work import work_done
-from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
-from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
+from diffrac_cvx.points.checks import (
+    Array,
+    PointWeights,
+    as_weights,
+    one_of,
+    positive_int,
+    require_flag,
+    rows_with_weight,
+)
+from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
 from diffrac_cvx.points.table import Table, array_table
@@ -34,6 +41,7 @@ from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result
+from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
@@ -222,9 +230,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
             only receives a label.  For the solvers "low_rank", "SCS" and "CLARABEL".
         constraints : Constraints, optional
-            Constraints that ``labels_`` satisfies; `predict` ignores them.  Known labels +1 become label 1, and with
-            them the relaxation is rounded by the signs of the products of the rows of F with that of the labelled
-            points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver "low_rank".
+            Constraints that ``labels_`` satisfies; `predict` ignores them.  They are about the rows of X: for a fold
+            of a table pass ``constraints.take(rows)``, see ``n_points`` of `Constraints`.  Known labels +1 become label
+            1, and with them the relaxation is rounded by the signs of the products of the rows of F with that of the
+            labelled points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver
+            "low_rank".
 
         Raises
         ------
@@ -240,13 +250,14 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
-        if not isinstance(constraints, Constraints | None):
-            kind = type(constraints).__name__
-            raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
+        one_of(self.solver, "solver", tuple(SOLVERS))
+        require_constraints(constraints)
         table = self._read_table(X, ensure_min_samples=2)
         n, given_rows = table.shape[0], constraints is not None and constraints.are_linear
         pairs = constraints.without_linear if constraints is not None and given_rows else constraints
         chunklets = chunklets_of(pairs, n)
+        if constraints is not None:
+            constraints.require_points(n)
         if isinstance(self.n_clusters, str) and self.n_clusters == AUTO:
             K = self._choose_count(table_array(table), as_weights(sample_weight, n, min_positive=2))
         else:

@@ -1,6 +1,6 @@
 """Feature groups and nonnegative columns given by users, by column number or by column name."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import did_you_mean
+from diffrac_cvx.points.checks import array_of, did_you_mean
 from diffrac_cvx.points.rows import Indices, Mask
 
 GROUP_FORMS_HINT = (
@@ -74,12 +74,12 @@ def read_feature_groups(
         return groups
     if isinstance(groups, Mapping):
         return groups_from_lists({str(name): columns for name, columns in groups.items()}, d, names)
-    if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
+    if isinstance(groups, str | bytes) or not (hasattr(groups, "__len__") and np.ndim(array_of(groups))):
         raise ParameterError(f"groups = {groups!r} is not a list. {GROUP_FORMS_HINT}")
     items: list[Any] = list(groups)  # type: ignore[arg-type]
     if items and all(map(is_list, items)):
         return groups_from_lists(dict(enumerate(items)), d, names)
-    if any(np.ndim(item) > 0 or item is None or item != item for item in items):
+    if any(np.ndim(item) > 0 or item is None or item != item or not isinstance(item, Hashable) for item in items):
         raise ParameterError(f"groups has an entry that is not a label. {GROUP_FORMS_HINT}")
     lists: dict[Any, list[int]] = {}
     for column, label in enumerate(items):
@@ -122,7 +122,7 @@ def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None
     """
     if nonnegative is None or isinstance(nonnegative, bool | np.bool_):
         return True if nonnegative else None
-    if is_list(nonnegative) and np.asarray(nonnegative).dtype.kind == "b":
+    if is_list(nonnegative) and array_of(nonnegative).dtype.kind == "b":
         if d not in (None, len(nonnegative)):
             raise ParameterError(f"nonnegative has {len(nonnegative)} entries for {d} features. Give one per feature.")
         return make_readonly(np.array(nonnegative)) if np.any(nonnegative) else None

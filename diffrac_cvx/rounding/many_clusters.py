@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.machine.deadlines import is_late
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int, repetitions
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import (
     column_basis,
@@ -69,7 +69,7 @@ def kmeans_rows(
     points = points / (float(np.abs(points).max()) or 1.0)
     weights = normalize_weights(sample_weight, len(points))
     points = points - mean_of(points, weights)
-    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
+    n_init, random = repetitions(n_init, "n_init"), as_generator(rng)
 
     def distortion(clusters: ClusterIndices) -> float:
         deviations = points - means_of(points, clusters, weights)[clusters]

@@ -20,7 +20,7 @@ from diffrac_cvx.certificates.screening import screen_components
 from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int
+from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int, require_callback
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, squared_norm
@@ -108,6 +108,7 @@ class Stopping:
         self.tol, self.rtol = positive(tol, "tol"), in_unit_interval(rtol, "rtol")
         self.max_iter = positive_int(max_iter, "max_iter")
         self.timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
+        require_callback(callback)
         self.callback, self.thread = callback, threading.get_ident()
         self.last_callback = 0.0  # time of the last callback
         self.progress = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)

@@ -14,8 +14,8 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
-from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints
+from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive, require_callback, require_flag
+from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, require_constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.linear_constraints import LinearConstraints
 from diffrac_cvx.points.reading import Sample, raw_table, read_points
@@ -183,6 +183,9 @@ def optimal_labels(
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
     timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
+    require_constraints(constraints)
+    require_callback(callback)
+    require_flag(certificate, "certificate")
     given = constraints or Constraints()
     sample = read_points(X, sample_weight, constraints=given.without_linear)
     chunklets, linear = given.chunklets_of(sample.n_all), given.linear_of(sample.n_all)

@@ -16,7 +16,7 @@ import scipy
 
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
+from diffrac_cvx.points.checks import Array, as_data, as_generator, repetitions
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import column_basis, standardize_columns
 from diffrac_cvx.rounding.two_clusters import alternate
@@ -67,7 +67,7 @@ def alternating_optimization(
     def run() -> Array:
         start = random.choice([-1.0, 1.0], size=len(Q))
         y = alternate(Q, chunklets.adjust_labels(start, start), chunklets)
-        return y if chunklets.labeled >= 0 else y * y[0]
+        return y if chunklets.has_known_labels else y * y[0]
 
     return _best_run(Q, run, n_init)
 
@@ -120,7 +120,7 @@ def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Genera
     Parameters and errors are those of kmeans_standardized, plus ImportError without scikit-learn.
     """
     data = standardize_columns(as_data(X))
-    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
+    n_init, random = repetitions(n_init, "n_init"), as_generator(rng)
     from sklearn.mixture import GaussianMixture  # here because scikit-learn is an optional dependency
 
     covariances = "full" if len(data) >= FULL_COVARIANCE_RATIO * data.shape[1] else "diag"
@@ -149,7 +149,7 @@ def _lloyd_run(data: Array, random: np.random.Generator) -> Array:
 
 def _best_run(Q: Array, run: Callable[[], Array], n_init: int) -> Array:
     """Return the best labels of the runs; after the deadline no run starts but the first."""
-    count, found = positive_int(n_init, "n_init"), list[Array]()
+    count, found = repetitions(n_init, "n_init"), list[Array]()
     while not found or (len(found) < count and not is_late()):
         found.append(run())
     return max(found, key=lambda y: separation(Q, y))

@@ -27,6 +27,10 @@ class DataError(ValueError):
         self.remedies, self.columns, self.bracket = remedies, columns, bracket
 
 
+class DataTypeError(DataError, TypeError):
+    """An entry of the data is of a type that cannot be converted to a number."""
+
+
 class ParameterError(ValueError):
     """A parameter is outside its range; the message names the value and the range."""
 

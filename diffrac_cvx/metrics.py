@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval, normalize_weights
+from diffrac_cvx.points.checks import (
+    Array,
+    as_any,
+    as_data,
+    as_labels,
+    as_matrix,
+    as_real,
+    in_unit_interval,
+    normalize_weights,
+)
 from diffrac_cvx.points.factors import FactorTable
 from diffrac_cvx.points.linear_algebra import (
     column_basis,
@@ -37,7 +46,7 @@ def clustering_error(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
     DataError
         If a label is not -1 or +1, or the lengths differ.
     """
-    y_true = as_labels(y_true)
+    y_true = as_labels(y_true, name="y_true")
     return 1.0 - float(np.mean(y_true * as_labels(y_pred, len(y_true), "y_pred"))) ** 2
 
 
@@ -48,7 +57,8 @@ def imbalance(y: npt.ArrayLike) -> float:
 
 def factor_imbalance(F: Array | FactorTable) -> float:
     """Return 1'Y1/n^2 in [0, 1] for Y = F F', F (n, r) with unit rows; it is the imbalance of y if Y = yy'."""
-    mean = F.rmatvec(np.ones(len(F))) / len(F) if isinstance(F, FactorTable) else F.mean(axis=0)
+    given = F if isinstance(F, FactorTable) else as_matrix(F, "F")
+    mean = given.rmatvec(np.ones(len(F))) / len(F) if isinstance(given, FactorTable) else given.mean(axis=0)
     return min(float(np.sum(mean**2)), 1.0)
 
 
@@ -81,14 +91,17 @@ def contingency_matrix(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -
     DataError
         If the lengths differ, or there are no points.
     """
-    one, other = np.asarray(labels_true), np.asarray(labels_pred)
+    one, other = as_any(labels_true, "labels_true"), as_any(labels_pred, "labels_pred")
     if one.ndim != 1 or one.shape != other.shape:
         raise DataError(
             f"labels_true has shape {one.shape}, labels_pred {other.shape}. Pass 1-d arrays of equal length."
         )
     if len(one) == 0:
         raise DataError("labels_true and labels_pred are empty. Pass at least one label.")
-    (classes, i), (clusters, j) = (np.unique(part, return_inverse=True) for part in (one, other))
+    try:
+        (classes, i), (clusters, j) = (np.unique(part, return_inverse=True) for part in (one, other))
+    except TypeError as error:
+        raise DataError(f"labels_true or labels_pred has labels of several types ({error}). Use one.") from None
     counts = np.zeros((len(classes), len(clusters)), dtype=np.int64)
     np.add.at(counts, (i, j), 1)
     return ContingencyMatrix(counts, tuple(classes.tolist()), tuple(clusters.tolist()))
@@ -156,7 +169,11 @@ def separation(G: Array | FactorTable, y: Array, sample_weight: Array | None = N
     sample_weight : (n,) array, optional
         Non-negative weights of the points, on any scale; equal weights by default.
     """
+    y = as_labels(y)
     weights = normalize_weights(sample_weight, len(y))
+    G = G if isinstance(G, FactorTable) else as_real(G, "G").astype(np.float64, copy=False)
+    if len(G.shape) != 2 or G.shape[0] != len(y):
+        raise DataError(f"G has shape {G.shape} for {len(y)} labels. Pass one row per label.")
     centered = scale_by_sqrt_weights(y - mean_of(y, weights), weights)
     variation = float(centered @ centered)
     projections = G.rmatvec(centered) if isinstance(G, FactorTable) else scale_by_sqrt_weights(G, weights).T @ centered

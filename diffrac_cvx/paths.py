@@ -10,7 +10,7 @@ import numpy.typing as npt
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.points.checks import Array, array_of, as_labels, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.linear_algebra import row_products
 from diffrac_cvx.points.reading import read_points
@@ -105,7 +105,7 @@ def low_rank_path(
     points: Any = read_points(X, constraints=constraints, by_columns=True, warn=True).X
     labels = None if y is None else as_labels(y, len(points))
     rows, diagnostics = list[dict[str, Any]](), list[tuple[Diagnostic, ...]]()
-    start, timer = None, Timer(time_limit)
+    start, timer = None, Timer(None if time_limit is None else positive(time_limit, "time_limit"))
     for parameter, nu, penalty in problems[::-1]:
         if rows and timer.is_over:
             break
@@ -210,7 +210,7 @@ def lambda_path(
 
 def as_grid(values: npt.ArrayLike, name: str, check: Callable[[Any, str], float]) -> list[float]:
     """Return the numbers of a grid in increasing order, each validated."""
-    array = np.asarray(values)
+    array = array_of(values)
     if array.ndim != 1 or len(array) == 0:
         raise ParameterError(f"{name} has shape {array.shape}. Pass a 1-d array of at least one number")
     return sorted(check(value, name) for value in array)

@@ -85,7 +85,7 @@ class ComparisonTask:
 
     @property
     def parts(self) -> list[str]:
-        """Parts of `PROBLEM_PARTS` besides those of the penalty."""
+        """Parts of the problem besides the penalty: the kind of its constraints."""
         return [] if self.constraints is None else ["linear" if self.constraints.are_linear else "constraints"]
 
     @property

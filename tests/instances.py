@@ -62,6 +62,11 @@ def coarsen(patch, *modules):
         patch.setattr(module, "UNIT_ROUNDOFF", COARSE)
 
 
+def signs(model):
+    """Labels -1 and 1 of an estimator of two clusters."""
+    return 2.0 * model.labels_ - 1.0
+
+
 def assert_overlap(one, other, slack=1e-12):
     """Check that two brackets may hold one optimum."""
     assert one.lower <= other.upper + slack, f"{one} is above {other}"

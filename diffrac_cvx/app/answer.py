@@ -43,6 +43,7 @@ class Answer:
     structure: Any  # `StructureTest`, None if it was not made
     diagnostics: tuple[Diagnostic, ...]  # warnings with remedies, the most serious first
     notes: tuple[str, ...]  # assumptions on the table, and remarks on the parameters
+    suspects: Mapping[str, str]  # features that may be dates, keys or codes, with the reason
     adjusted_rand_score: float | None  # agreement with the reference labels, None if there are none
     clustering_error: float | None  # for two clusters and two classes
     contingency_matrix: metrics.ContingencyMatrix | None
@@ -130,6 +131,7 @@ def answer_of(
         structure=getattr(model, "structure_", None),
         diagnostics=model.diagnostics_,
         notes=tuple(notes),
+        suspects=table.suspects,
         adjusted_rand_score=None if reference is None else metrics.adjusted_rand_score(reference, labels),
         clustering_error=None if table.y is None or K > 2 else metrics.clustering_error(table.y, 2.0 * labels - 1.0),
         contingency_matrix=counts,
@@ -150,5 +152,4 @@ def repeating_code(model: Any, loading: str, has_constraints: bool) -> str:
     parameters = ", ".join(f"{name}={'groups' if name == 'groups' else repr(value)}" for name, value in given.items())
     constraints = ", constraints=constraints" if has_constraints else ""
     fit = f"model = dc.{type(model).__name__}({parameters}).fit(X{constraints})"
-    imports = ["import pandas", ""] if "pandas." in loading else []
-    return "\n".join([*imports, "import diffrac_cvx as dc", "", loading, fit, "print(model.labels_)", ""])
+    return "\n".join(["import diffrac_cvx as dc", "", loading, fit, "print(model.labels_)", ""])

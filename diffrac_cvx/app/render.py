@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from importlib import metadata
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from diffrac_cvx.app.answer import STATUS_WORDS, Answer
+from diffrac_cvx.app.cli.options import flags_of
 from diffrac_cvx.comparison.rendered_table import ReportTable, format_cell
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.metrics import ContingencyMatrix
@@ -21,6 +23,7 @@ MAX_NAMED = 8  # features, or feature groups, in a sentence
 MAX_FEATURES = 30  # rows of the table of features
 WEAK_FRACTION = 1e-2  # of the cost: a lower bound up to this one is called weak
 MIN_CERTIFIED_GAP = 1e-4  # up to which clusters are called optimal, whatever the tolerance
+PARAMETER = r"\((comment|drop|na_values|skip_footer|skip_rows)\)$"  # of `read_table`, at the end of a note
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, no external resources
 
 
@@ -68,6 +71,10 @@ def summary_sentences(answer: Answer) -> list[str]:
     largest = {j: max(answer.scaled_coefficients[:, j], key=abs) for j in answer.order}
     features = shorten(f"{answer.names[j]} {value:+.3g}" for j, value in largest.items() if value)
     sentences.append(f"Features by importance (coefficient per standard deviation): {features}.")
+    if doubtful := [
+        answer.suspects[answer.names[j]] for j in largest if largest[j] and answer.names[j] in answer.suspects
+    ]:
+        sentences.append(f"Check these features first: {shorten(doubtful)}.")
     if answer.contingency_matrix is not None:
         error = answer.clustering_error
         sentences.append(
@@ -155,9 +162,14 @@ def terminal_lines(answer: Answer) -> list[str]:
     """Return the sentences on an answer, warnings first."""
     return [
         *(f"WARNING: {warning}" for warning in warning_sentences(answer)),
-        *(f"Note: {note}." for note in answer.notes),
+        *note_lines(answer.notes),
         *summary_sentences(answer),
     ]
+
+
+def note_lines(notes: Iterable[str]) -> list[str]:
+    """Return notes for the terminal, where the parameter at the end is an option."""
+    return [f"Note: {re.sub(PARAMETER, lambda found: f'({flags_of(found[1])[0]})', note)}." for note in notes]
 
 
 def html_report(answer: Answer, figures: list[Figure], file: str) -> str:

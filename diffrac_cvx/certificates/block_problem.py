@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -13,12 +12,11 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_rows
 from diffrac_cvx.points.factors import Factor, Sparse
 from diffrac_cvx.points.linear_algebra import symmetric
-from diffrac_cvx.points.rows import ColumnRows
+from diffrac_cvx.points.rows import ColumnRows, Indices
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import OffDiagonalDual
 from diffrac_cvx.problem.result import Labels
 
-IntegerArray = npt.NDArray[np.signedinteger[Any]]
 UNPENALIZED = -1  # label of a coordinate in no block
 
 
@@ -28,7 +26,13 @@ def labels_by_zeros(V: Factor) -> Labels:
     return join_labels(np.arange(V.shape[0]), nonzeros.row, nonzeros.col)
 
 
-def join_labels(labels: Labels, j: IntegerArray, k: IntegerArray) -> Labels:
+def labels_of_pattern(U: Sparse) -> Labels:
+    """Return the labels of the sets of coordinates between which UU' is zero for all factors with these nonzeros."""
+    pattern = U.astype(bool).astype(float)
+    return labels_by_zeros(pattern @ pattern.T)
+
+
+def join_labels(labels: Labels, j: Indices, k: Indices) -> Labels:
     """Return the labels with the groups of these pairs of coordinates merged."""
     size = int(labels.max(initial=-1)) + 1
     graph = scipy.sparse.coo_array((np.ones(len(j), dtype=bool), (labels[j], labels[k])), shape=(size, size))
@@ -53,8 +57,8 @@ class BlockProblem:
     """
 
     problem: DirectionProblem
-    free: IntegerArray  # (f0,), E, increasing
-    penalized: IntegerArray  # (m,), N, increasing
+    free: Indices  # (f0,), E, increasing
+    penalized: Indices  # (m,), N, increasing
 
     @cached_property
     def a(self) -> Array:
@@ -82,7 +86,7 @@ class BlockProblem:
         return self.X if self.problem.Y is self.problem.X else self.problem.Y.in_columns().columns(self.columns)
 
     @property
-    def columns(self) -> IntegerArray | slice:
+    def columns(self) -> Indices | slice:
         """N, as a slice if it comes first: the columns are then a view, because the offset is last."""
         is_first = len(self.penalized) == 0 or self.penalized[-1] == len(self.penalized) - 1
         return slice(len(self.penalized)) if is_first else self.penalized
@@ -127,7 +131,7 @@ class BlockProblem:
         return np.diag(self.inner.summed_A) + self.inner.c**2
 
     @property
-    def used(self) -> IntegerArray:
+    def used(self) -> Indices:
         """Positions in E of the coordinates with any data or penalty."""
         return np.flatnonzero(self.inner_diagonal > 0.0)
 
@@ -188,19 +192,19 @@ class BlockProblem:
         return labels_by_zeros(rows @ rows.T)
 
 
-def block_problem(problem: DirectionProblem, free: IntegerArray | None = None) -> BlockProblem:
+def block_problem(problem: DirectionProblem, free: Indices | None = None) -> BlockProblem:
     """Return the problem with these coordinates apart; by default, those without an l1 weight."""
     free = np.flatnonzero(problem.c == 0.0) if free is None else free
     return BlockProblem(problem, free, np.setdiff1d(np.arange(len(problem.c)), free))
 
 
-def scatter(U: Array, rows: IntegerArray, size: int) -> Sparse:
+def scatter(U: Array, rows: Indices, size: int) -> Sparse:
     """Return a factor with these rows and zeros elsewhere."""
     positions = (np.repeat(rows, U.shape[1]), np.tile(np.arange(U.shape[1]), len(rows)))
     return scipy.sparse.csc_array((U.ravel(), positions), shape=(size, U.shape[1]))
 
 
-def scatter_block(C: Array, places: IntegerArray, size: int) -> Sparse:
+def scatter_block(C: Array, places: Indices, size: int) -> Sparse:
     """Return a matrix with this block at these rows and columns, and zeros elsewhere."""
     pairs = (np.repeat(places, len(places)), np.tile(places, len(places)))
     return scipy.sparse.csr_array((C.ravel(), pairs), shape=(size, size))

@@ -189,7 +189,7 @@ def refine_dual(problem: DirectionProblem, M: Array, V: Array, C: Array, steps: 
     Accelerated projected gradient on the squared violations, one eigendecomposition a step; the result is in the dual
     set, so the bound is valid at any accuracy.
     """
-    fixed = problem.A + np.diag(problem.c**2) - M
+    fixed = problem.B - M
     V = V / max(top_eigenvalue(V), 1e-300)
     extrapolated, t = C, 1.0
     for _ in range(steps):

@@ -119,7 +119,7 @@ def certify_v(
     point = problem.rescale(U)
     G = problem.coordinates.inverse_transform(point.U)
     upper = min(1.0, certified_value(points.X, nu, penalty, G))  # 1 for NaN
-    if nu == 0.0 and points.X.chunklets.allow_one_cluster:
+    if nu == 0.0 and points.X.allows_one_cluster:
         return Bracket(0.0, upper, problem.coordinates.n_excluded)
     lower = best_of(best, certify(problem, point, DualPoint(C=C))).lower
     require_consistent(lower, upper, "the directions")
@@ -184,7 +184,7 @@ def certify_y(
         raise DataError(f"Y_or_F has {len(F)} rows for {len(points)} points. Pass one row for each point.")
     if F.shape[0] == F.shape[1]:
         F = psd_factor(F)
-    if alpha is not None and points.chunklets.max_size:
+    if alpha is not None and points.is_constrained:
         raise ParameterError("alpha and constraints cannot be combined: both may be infeasible. Give only one.")
     H = projection_of(points, ridge_of(penalty, points.shape[1]))
     bounds = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))

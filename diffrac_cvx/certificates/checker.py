@@ -28,13 +28,13 @@ from diffrac_cvx.certificates.screening import normalized_value, prove_bound, pr
 from diffrac_cvx.certificates.values import certified_clusters_value, certified_labels_value, or_zero_direction
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, PointWeights, as_clusters, as_labels
+from diffrac_cvx.points.checks import Array, PointWeights, as_clusters, as_labels, require_table
 from diffrac_cvx.points.constraints import Chunklets, Constraints, require_satisfied
 from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.linear_constraints import LinearConstraints
-from diffrac_cvx.points.reading import many_rows, raw_table, read_points
+from diffrac_cvx.points.reading import as_stored, many_rows, raw_table, read_points
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
 from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
@@ -76,6 +76,9 @@ def check_certificate(X: npt.ArrayLike, certificate: Any) -> Certificate:
         if not isinstance(given, str | PathLike):
             raise DataError(f"certificate has type {type(given).__name__}. Pass a certificate, its file, or a result.")
         given = Certificate.load(given)
+    X = as_stored(X)
+    if not isinstance(X, Table):
+        require_table(X)
     try:
         checked = parse(arrays_of(given))
         if type(given.penalty) is not Penalty:  # the class of the caller states the problem
@@ -109,6 +112,8 @@ def proved_bounds(X: Any, given: Certificate) -> tuple[float, float]:
         try:
             problem = Statement(X, given)
             lowers = [problem.lower_bound(proof) for proof in given.proofs]
+            if np.any(np.isnan(lowers)):
+                raise DataError("the bound of a proof is not a number")
             if lowers and not covers_all_signs([proof.signs for proof in given.proofs]):
                 raise DataError("its branches do not cover all labels")
             return max(min(lowers, default=-np.inf), problem.trivial), problem.value()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, labels_by_zeros, scatter
+from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem, labels_of_pattern, scatter
 from diffrac_cvx.certificates.bound_search import (
     NEGLIGIBLE_ENTRY,
     best_bound,
@@ -39,6 +39,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, diagonal, is_sparse
 from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.points.linear_algebra import symmetric
+from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, problem_by_rows
 from diffrac_cvx.problem.penalties.base import groups_of
 from diffrac_cvx.problem.result import Bracket, Labels
@@ -92,8 +93,7 @@ def is_mostly_one_block(U: Factor) -> bool:
     """Return whether UU' has a block of more than half of the coordinates, on at most 1000 coordinates."""
     if U.shape[0] > MAX_DENSE_COORDINATES:
         return False
-    rows = as_sparse(U).astype(bool).astype(float)
-    return bool(2 * np.bincount(labels_by_zeros(rows @ rows.T)).max(initial=0) > U.shape[0])
+    return bool(2 * np.bincount(labels_of_pattern(as_sparse(U))).max(initial=0) > U.shape[0])
 
 
 def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint) -> Bound:
@@ -193,7 +193,7 @@ class Blocks:
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
-def single_ratios(problem: BlockProblem, u: Array, singles: IntegerArray) -> Array:
+def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
     """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with E, shape (m1,).
 
     Each allows for rounding; it is not certified.

@@ -268,7 +268,8 @@ class LabelProblem:
             return -np.inf
         error += factorization_error(M)
         error = error * (len(dual.mu) + 1.0 / self.least) * (1.0 + relative(16))
-        return float(1.0 - total - error - 4.0 * UNIT_ROUNDOFF * (1.0 + abs(total) + error))
+        bound = float(1.0 - total - error - 4.0 * UNIT_ROUNDOFF * (1.0 + abs(total) + error))
+        return bound if np.isfinite(bound) else -np.inf  # NaN if sums of multipliers overflow
 
     def dual_matrix(self, dual: LabelDual) -> tuple[Array, float, float]:
         """Return M, a bound on the norm of its error, and an upper bound on sum mu + sum_k g_k r_k."""

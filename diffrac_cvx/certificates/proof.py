@@ -22,14 +22,14 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray
+from diffrac_cvx.certificates.block_problem import BlockProblem
 from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, row_sums
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, eigh, lanczos, solve_lower, symmetric, times
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.points.rows import Indexer, Mask
+from diffrac_cvx.points.rows import Indexer, Indices, Mask
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.group import (
     GroupNorms,
@@ -59,7 +59,7 @@ class Multipliers(NamedTuple):
     u: Array  # (n,), weights of the rows, 0 for zero rows; (0,) if G is given
     t: float
     C: Factor | None = None  # (D, D), off the diagonal
-    free: IntegerArray | None = None  # E, increasing; all coordinates by default
+    free: Indices | None = None  # E, increasing; all coordinates by default
     labels: Labels | None = None  # (m,), blocks of N; by default E is a working set and all of N are alone
     Z: Array | None = None  # (m, z)
     G: Array | None = None  # (d, r), or (d + 1, r) with the offset last, in the user's coordinates
@@ -141,7 +141,7 @@ class Remainder:
         gram_error = np.where(Z.any(axis=1), gram_error_roots(K), self.F[-1])
         return replace(self, K=K, F=np.vstack([self.F[:-1], gram_error]), Z=np.hstack([self.Z, Z]))
 
-    def bounds(self, j: IntegerArray, k: IntegerArray) -> Array:
+    def bounds(self, j: Indices, k: Indices) -> Array:
         """Return t times the half-width of the box less the error of G_jk; negative if that is larger."""
         c, sides = self.problem.c, self.problem.half_widths(j, k)
         errors = np.einsum("ij,ij->j", self.F[:, j], self.F[:, k])
@@ -151,8 +151,8 @@ class Remainder:
 class Pairs(NamedTuple):
     """Pairs of coordinates j < k in different blocks, G_jk, and its bound, that of the box less the error of G_jk."""
 
-    j: IntegerArray
-    k: IntegerArray
+    j: Indices
+    k: Indices
     G: Array
     bound: Array
 
@@ -162,7 +162,7 @@ class Pairs(NamedTuple):
         with np.errstate(invalid="ignore"):  # G may be infinite or NaN
             return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - np.maximum(self.bound, 0.0), 0.0))
 
-    def take(self, indices: IntegerArray) -> "Pairs":
+    def take(self, indices: Indices) -> "Pairs":
         """Return the pairs with these indices."""
         return Pairs(self.j[indices], self.k[indices], self.G[indices], self.bound[indices])
 
@@ -284,10 +284,10 @@ def eliminated_matrix(
 def prove(
     remainder: Remainder,
     pairs: Pairs | None,
-    blocks: Sequence[tuple[IntegerArray, Array]] = (),
+    blocks: Sequence[tuple[Indices, Array]] = (),
     *,
     max_directions: int = 1,
-) -> list[tuple[IntegerArray, Array, Array]]:
+) -> list[tuple[Indices, Array, Array]]:
     """Certify that S is positive definite on all components; return those where it is not, none if it is.
 
     Of each, its coordinates, the small v'Sv less its error, increasing, and the unit vectors v, in columns.
@@ -342,7 +342,7 @@ def prove(
 
 def clip_groups(
     remainder: Remainder,
-) -> tuple[list[tuple[IntegerArray, Array]], tuple[IntegerArray, IntegerArray, Array]]:
+) -> tuple[list[tuple[Indices, Array]], tuple[Indices, Indices, Array]]:
     """Return the feature groups with C = 0, and the entries of S between them: none if C = G/t is in the dual set.
 
     Otherwise the excess of G over its projection onto the spectral-norm ball is left.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, join_labels, number_by_first
+from diffrac_cvx.certificates.block_problem import block_problem, join_labels, number_by_first
 from diffrac_cvx.certificates.proof import (
     INSIDE,
     MEAN_ROUNDINGS,
@@ -40,7 +40,7 @@ from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.points.rows import Indexer, Mask
+from diffrac_cvx.points.rows import Indexer, Indices, Mask
 from diffrac_cvx.problem.direction_problem import DirectionProblem, without_l1
 from diffrac_cvx.problem.penalties.base import PairPenalty, groups_of
 from diffrac_cvx.problem.penalties.group import block_norms
@@ -62,7 +62,7 @@ class Verdict(NamedTuple):
     """Result of an attempt to prove a lower bound: the bound, or what violates it."""
 
     bound: Bound | None = None  # the bound, if it is proved
-    violated: IntegerArray = NO_PAIRS.j  # coordinates where S is not proved positive, by decreasing violation
+    violated: Indices = NO_PAIRS.j  # coordinates where S is not proved positive, by decreasing violation
     pairs: Pairs = NO_PAIRS  # in different blocks, that may violate their box
     directions: Array | None = None  # (D, v), in which S is negative
     C: Array | None = None  # (w + k, k), next multiplier of a working set and the violated coordinates with these

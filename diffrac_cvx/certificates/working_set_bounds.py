@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, IntegerArray, block_problem, scatter_block
+from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem, scatter_block
 from diffrac_cvx.certificates.bound_search import best_bound, best_combination, improved_multipliers, row_weights
 from diffrac_cvx.certificates.proof import (
     LANCZOS_RTOL,
@@ -27,8 +27,9 @@ from diffrac_cvx.certificates.proof import (
 )
 from diffrac_cvx.certificates.screening import TooManyPairsError, Verdict, screen_outside
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Sparse, dense
+from diffrac_cvx.points.factors import Sparse, dense, diagonal
 from diffrac_cvx.points.linear_algebra import eigh, lanczos, solve_lower, symmetric, times
+from diffrac_cvx.points.rows import Indices, Mask
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
 INACTIVE_ENTRY = 1e-4  # relative to the diagonal of V, below which an entry may be 0
@@ -53,7 +54,7 @@ def best_dual(
     because it belongs to the problem on all coordinates.
     """
     u, inverse_mean = row_weights(problem, problem.inverse_sqrt(point.q))
-    rows, B = restricted.X.array() * (u / len(u))[:, None] ** 0.5, restricted.A + np.diag(restricted.c**2)
+    rows, B = restricted.X.array() * (u / len(u))[:, None] ** 0.5, restricted.B
     found = [(*best_combination(rows, C, B, by_rows=True), C) for C in candidates(restricted.X.weighted_gram(u))]
     t, weight, _, C = min(found, key=lambda one: one[0])
     return 1.0 - t * inverse_mean, u, weight * C
@@ -66,8 +67,7 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     grows by the coordinates that failed checks return.
     """
     rows = scipy.sparse.csr_array(point.U)
-    diagonal_entries = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-    in_ws = (diagonal_entries > INACTIVE_ENTRY * diagonal_entries.max()) | (problem.c == 0.0)
+    in_ws = is_active(problem, rows)
     if C is not None:
         in_ws |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
     ws = np.flatnonzero(problem.pair_penalty.complete_groups(in_ws))
@@ -89,8 +89,14 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     return best
 
 
+def is_active(problem: DirectionProblem, U: Sparse) -> Mask:
+    """Return the mask of coordinates that a working set needs: without an l1 weight, or not negligible in UU'."""
+    entries = diagonal(U)
+    return np.asarray((entries > INACTIVE_ENTRY * entries.max()) | (problem.c == 0.0))
+
+
 def dual_on_working_set(
-    problem: DirectionProblem, point: PrimalPoint, ws: IntegerArray, U: Array, C_given: Array | None, *, refine: bool
+    problem: DirectionProblem, point: PrimalPoint, ws: Indices, U: Array, C_given: Array | None, *, refine: bool
 ) -> tuple[float, Array, Array]:
     """Return the best dual on a working set: with the given multiplier, its projection, or one fitted from it or V."""
     restricted = problem.restrict(ws)
@@ -105,8 +111,8 @@ def dual_on_working_set(
 
 
 def expand_working_set(
-    problem: DirectionProblem, ws: IntegerArray, u: Array, C_ws: Array, new: IntegerArray, verdict: Verdict
-) -> tuple[IntegerArray, Array, IntegerArray]:
+    problem: DirectionProblem, ws: Indices, u: Array, C_ws: Array, new: Indices, verdict: Verdict
+) -> tuple[Indices, Array, Indices]:
     """Return the expanded working set, increasing, its multiplier, and its order among the old and then the new ones.
 
     The new multipliers are those of the check that returned the coordinates, or minimise S at the weights u.
@@ -130,8 +136,7 @@ def bound_at_equal_weights(problem: DirectionProblem) -> Bound:
     """
     problem = without_l1(problem) if problem.has_l1 else problem
     counts = np.broadcast_to(problem.sums.counts, len(problem.X))
-    weights = np.where(problem.zero_rows, 0.0, 1.0 / counts), problem.mean_inverse(1.0 / counts)
-    return best_bound(problem, [weights], lambda _: [None])
+    return best_bound(problem, [row_weights(problem, 1.0 / counts)], lambda _: [None])
 
 
 def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdict:
@@ -218,7 +223,7 @@ def correction_for_sums(remainder: Remainder) -> Array:
     return np.asarray(vectors * np.sqrt(SUM_SHARE * np.maximum(-values, 0.0)))
 
 
-def failed_check(remainder: Remainder, entering: IntegerArray, violated: Array | None = None) -> Verdict:
+def failed_check(remainder: Remainder, entering: Indices, violated: Array | None = None) -> Verdict:
     """Return entering coordinates and violated directions, unit vectors by default, extended to the working set."""
     working_set, problem, outside = remainder.problem, remainder.problem.problem, remainder.problem.penalized
     if violated is None:

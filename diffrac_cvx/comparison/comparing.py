@@ -19,8 +19,17 @@ from diffrac_cvx.comparison.methods import MethodResult, list_methods, run_metho
 from diffrac_cvx.comparison.rendered_table import ReportTable, TableReport, table_of_entries
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import Timer
-from diffrac_cvx.points.checks import Array, as_data, as_seed, centered_data, did_you_mean, in_unit_interval, positive
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.checks import (
+    Array,
+    as_data,
+    as_seed,
+    centered_data,
+    did_you_mean,
+    in_unit_interval,
+    positive,
+    require_callback,
+)
+from diffrac_cvx.points.constraints import Constraints, require_constraints
 from diffrac_cvx.points.table import centered_table
 from diffrac_cvx.problem.formatting import formatted_lower, formatted_upper, width_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
@@ -173,6 +182,8 @@ def compare(
     y_true = None if y is None else as_classes(y, len(data))
     penalty = resolve_penalty(NO_PENALTY if penalty is None else penalty, lam, ridge)
     weights_of(penalty, data.shape[1])
+    require_constraints(constraints)
+    require_callback(callback)
     if constraints is not None:  # raises an error if the constraints do not fit
         constraints.chunklets_of(len(data)), constraints.linear_of(len(data))
     task = ComparisonTask(
@@ -203,7 +214,7 @@ def compare(
 
 def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[dict[str, Method], dict[str, str]]:
     """Return the methods to run, and the reasons to skip others; a method requested by name is never too large."""
-    if isinstance(names, str) or (names is not None and len(names) == 0):
+    if names is not None and not (isinstance(names, list | tuple) and names and all(isinstance(n, str) for n in names)):
         raise ParameterError(f"methods = {names!r} must be a non-empty list of names, such as ['low_rank', 'fista']")
     available = list_methods()
     wanted = list(available if names is None else dict.fromkeys(names))

@@ -20,14 +20,17 @@ from diffrac_cvx.points.checks import (
     as_generator,
     as_weights,
     in_unit_interval,
+    nonnegative,
     positive_int,
+    require_flag,
+    require_table,
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of, renormalize_weights
-from diffrac_cvx.points.reading import table_array, table_rows
+from diffrac_cvx.points.reading import as_stored, table_array, table_rows
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.feature_groups import FeatureGroups
-from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.penalty import Penalty, require_penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result
 from diffrac_cvx.rounding.directions import label_candidates, oriented_direction
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
@@ -198,9 +201,11 @@ def structure_test(
     >>> structure_test(rng.standard_normal((100, 4)) + 6.0 * np.arange(100)[:, None] // 50).verdict
     'separated'
     """
-    nu, timer, generator = in_unit_interval(nu, "nu"), Timer(time_limit), as_generator(rng)
+    timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
+    nu, generator = in_unit_interval(nu, "nu"), as_generator(rng)
+    require_flag(standardize, "standardize")
     n_clusters = max(positive_int(n_clusters, "n_clusters"), 2)
-    penalty = Penalty(ridge=0.3) if penalty is None else penalty
+    penalty = Penalty(ridge=0.3) if penalty is None else require_penalty(penalty)
     points = sample_points(X, sample_weight, constraints, generator)
     splits = [Split(nu, penalty, n_clusters, standardize)]
     factor = max(1.0, RIDGE_FACTOR * points.shape[1] / len(points))
@@ -252,7 +257,7 @@ class Split:
     def scaled(self, points: Table) -> tuple[Table, Array, Array]:
         """Return the points centred and, if required, scaled to unit variance, with their means and scales."""
         mean = points.mean_of(points.array())
-        centered = array_table(points.array() - mean, points.weights, points.chunklets)
+        centered = points.with_array(points.array() - mean)
         scale = np.ones(points.shape[1])
         if self.standardize:
             deviation = np.sqrt(centered.mean_squares())
@@ -311,7 +316,7 @@ def held_out_scores(split: Split, points: Table, untied: Array, rng: np.random.G
         fold = rng.permutation(np.arange(unit.max() + 1) % N_FOLDS)[unit]
         for k in range(N_FOLDS):
             fitted, held_out = fold != k, fold == k
-            X, mean, scale = split.scaled(subset_of(points, fitted))
+            X, mean, scale = split.scaled(points.subset(fitted))
             W = split.directions(X)
             if not W.any(axis=0).all():
                 return np.zeros_like(scores)
@@ -337,16 +342,10 @@ def column_with_gap(scores: Array, points: Table, untied: Array, rng: np.random.
 def units_of(points: Table) -> npt.NDArray[np.intp]:
     """Return the unit of each point, from 0: points that are linked, unless their labels are known, are one unit."""
     unit, chunklets = np.arange(len(points)), points.chunklets
-    if chunklets.max_size:
+    if points.is_constrained:
         known = chunklets.membership == chunklets.labeled
         unit = np.where(known, chunklets.n_chunklets + unit, chunklets.membership)
     return np.unique(unit, return_inverse=True)[1]
-
-
-def subset_of(points: Table, mask: npt.NDArray[np.bool_]) -> Table:
-    """Return some of the points, with their weights and constraints."""
-    weights = renormalize_weights(points.weights, mask)
-    return array_table(points.array()[mask], weights, points.chunklets.subset(mask))
 
 
 def spread_ties(table: Array, rng: np.random.Generator) -> Array:
@@ -368,8 +367,9 @@ def sample_points(
     rng: np.random.Generator,
 ) -> Table:
     """Return the points to be tested: all of positive weight, or a random sample of them."""
-    table: Any = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
-    n = table.shape[0] if len(table.shape) == 2 else 0
+    table: Any = X.tocsr() if hasattr(X, "tocsr") else as_stored(X)
+    require_table(table)
+    n = table.shape[0]
     weights = as_weights(sample_weight, n)
     rows = np.arange(n) if weights is None else np.flatnonzero(weights.mask)
     max_rows = int(np.clip(MAX_ENTRIES // max(table.shape[-1], 1), MIN_ROWS, MAX_ROWS))
@@ -506,11 +506,11 @@ def costs_less(
     Of points that are linked the first stands for all, without constraints and weights.
     """
     groups = split.penalty.feature_groups(points.shape[1])
-    if points.chunklets.max_size:
+    if points.is_constrained:
         points = array_table(points.array()[np.unique(units_of(points), return_index=True)[1]])
     if null is permute_columns and len(groups.names) == 1:  # a single column or group has no other to depend on
         return True
     X = split.scaled(points)[0]
     objective, draw = split.objective(X), null(X.array(), groups)
-    tables = (array_table(draw(rng), X.weights, X.chunklets) for _ in range(N_NULL_TABLES))
+    tables = (X.with_array(draw(rng)) for _ in range(N_NULL_TABLES))
     return all(split.objective(table) > objective * (1.0 + COST_RTOL) for table in tables)

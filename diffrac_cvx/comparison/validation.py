@@ -17,8 +17,8 @@ from diffrac_cvx.comparison.disagreements import contradictions_between, contrad
 from diffrac_cvx.comparison.methods import MethodResult, summarize_error
 from diffrac_cvx.comparison.rendered_table import ReportTable, TableReport, table_of_entries
 from diffrac_cvx.datasets.planted import make_planted
-from diffrac_cvx.errors import DataError, DegenerateDataWarning
-from diffrac_cvx.points.checks import Array, as_seed, positive, positive_int
+from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
+from diffrac_cvx.points.checks import Array, as_seed, positive, repetitions
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.problem.formatting import format_ends, format_gap, format_lower, formatted_lower, formatted_upper
 from diffrac_cvx.problem.penalty import Penalty
@@ -170,8 +170,8 @@ def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float 
         Called as ``solver(X, nu, penalty)``; returns V, a (d, d) array or (d + 1, d + 1) with the offset last (needed
         if nu < 1), or F, an (n, r) array with Y = FF', or a `Result`.
     n_instances : int
-        Number of instances, default 50; the reference takes about 0.1 s each.  There are 225 kinds; above this number,
-        they are repeated with new data.
+        Number of instances, default 50 and at most 1 000 000; the reference takes about 0.1 s each.  There are
+        225 kinds; above this number, they are repeated with new data.
     rng : int
         Seed of the instances, at least 0.
     tol : float, optional
@@ -186,7 +186,7 @@ def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float 
     Raises
     ------
     ParameterError
-        If n_instances, rng or tol is out of range.  Errors of the solver are violations.
+        If solver is not callable, or n_instances, rng or tol is out of range.  Errors of the solver are violations.
 
     Examples
     --------
@@ -194,7 +194,9 @@ def validate(solver: Solver, n_instances: int = 50, rng: int = 0, *, tol: float 
     >>> dc.validate(dc.low_rank, n_instances=3).passed
     True
     """
-    count, seed = positive_int(n_instances, "n_instances"), as_seed(rng, "rng")
+    count, seed = repetitions(n_instances, "n_instances"), as_seed(rng, "rng")
+    if not callable(solver):
+        raise ParameterError(f"solver = {solver!r} is not a function. Pass one of X, nu and penalty.")
     promised = positive(default_tol(solver) if tol is None else tol, "tol")
     # An F with n rows could be confused with V if n = d or n = d + 1.
     designs = [design for design in all_designs() if design.n not in (design.d, design.d + 1)]

@@ -27,8 +27,23 @@ MISSING_TEXTS = frozenset(  # those of pandas, and its missing values as text
 NUMBER = re.compile(  # with a decimal point and possibly separated thousands
     r"[+\-\u2212]?((\d+|[1-9]\d{0,2}([,'\u2019 \u00a0\u202f])\d{3}(\3\d{3})*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
 )
+FLAGGED = re.compile(r"([+\-\u2212]?\d{2,}),\d")  # a value with leading zeros, and a flag
 THOUSANDS = re.compile("[,'\u2019 \u00a0\u202f]")
 SWAPPED = str.maketrans(".,", ",.")
+NO_NUMBERS = "Drop the text columns, use one as the label, or one-hot encode them, but never the outcome"
+MEASURED = re.compile(  # a number with a unit or a flag
+    r"([^\w+\-.,]*)([+\-\u2212]?\d[\d.,'\u2019 \u00a0\u202f]*)([^\d_]*)"
+)
+CAUSES = {  # patterns of text, what to do, and the parameter if most other entries are numbers
+    r"=.+": ("Open the file in a spreadsheet program and save it, for its formulas have no values yet", "na_values"),
+    r"[<>\u2264\u2265].*": (
+        "Replace values below or above a limit, which are not only missing, by numbers such as half the limit of "
+        "detection",
+        "drop",
+    ),
+    r"\d{1,3}:\d\d(:\d\d(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?": ("Write times as numbers, such as hours", "na_values"),
+    r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?": ("Write dates as numbers, such as days", "na_values"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,18 +113,23 @@ def read_numbers(
     """Return columns as numbers, or as text trimmed on both sides with None for missing values, and notes.
 
     Each column has the decimal mark, one of ``marks``, with which all its entries are numbers.  If both are possible,
-    as for 1.204, it has the mark of the other columns; if they do not decide, that of the format or, if it has none,
-    the one with which 1.204 is less than two.  Columns that are ``ignored`` decide nothing.
+    as for 1.204, it has the mark of the format if its entries have it, else that of the other columns; if they do not
+    decide, that of the format or, if it has none, the one with which 1.204 is less than two.  Columns that are
+    ``ignored`` decide nothing, nor do those of values with leading zeros and a flag, as +0105,1.
     """
     missing, codes = MISSING_TEXTS.union(na_values), [to_number(text, marks[0]) for text in na_values]
     columns, unclear = dict[str, np.ndarray](), dict[str, tuple[list[str], dict[str, Array]]]()
-    certain, doubtful = set[str](), list[str]()
+    certain, doubtful, flagged = set[str](), list[str](), list[str]()
     for name in names:
         entries = table.columns[name]
         if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf" and not np.isinf(entries).any():
             columns[name] = entries.astype(float)
             continue
         texts = clean_texts(entries, missing)
+        if name not in ignored and (values := without_flags(texts)):
+            value = to_number(next(filter(None, values)), ".")
+            flagged.append(f"{next(filter(None, texts))} in column {name!r} was read as {value:g}")
+            texts = values
         possible = "." if name in ignored else marks
         readings = {mark: numbers for mark in possible if (numbers := parse_numbers(texts, mark)) is not None}
         columns[name] = next(iter(readings.values()), np.array(texts, dtype=object))
@@ -120,14 +140,36 @@ def read_numbers(
     for name, (present, readings) in unclear.items():
         marked = next(text for text in present if "." in text or "," in text)
         chosen = min(certain) if len(certain) == 1 else table.mark or re.findall("[.,]", marked)[0]
+        chosen = table.mark if table.mark and table.mark in marked else chosen
         columns[name] = readings[chosen]
-        if chosen == "," or any("." not in text for text in present):
+        if chosen == "," or certain == {","} or any("." not in text for text in present):
             doubtful.append(f"{marked} in column {name!r} was read as {to_number(marked, chosen):.12g}")
     remedy = "Specify the decimal mark or the thousands separator if this is wrong"
     for name, column in columns.items():
         if codes and column.dtype != object:
             columns[name] = np.where(np.isin(column, codes), np.nan, column)
-    return columns, [f"{format_list(doubtful)}. {remedy}"] if doubtful else []
+    notes = [f"{format_list(flagged)}, without the flag. Correct the entries if they have decimals"] if flagged else []
+    return columns, notes + ([f"{format_list(doubtful)}. {remedy}"] if doubtful else [])
+
+
+def without_flags(texts: Sequence[str | None]) -> list[str | None]:
+    """Return the values of entries such as +0105,1 and -0020,5, of equal width with leading zeros; [] for others."""
+    found = [text and FLAGGED.fullmatch(text) for text in texts]
+    values = [match and match[1] for match in found]
+    present = [value for value in values if value]
+    digits = [value.lstrip("+-\u2212") for value in present]
+    is_padded = len(present) == sum(map(bool, texts)) and len(set(map(len, digits))) == 1
+    return values if is_padded and any(value.startswith("0") for value in digits) else []
+
+
+def find_padded(columns: Mapping[str, Any]) -> set[str]:
+    """Return the columns whose entries are digits of one length, some with leading zeros."""
+    found = set[str]()
+    for name, column in columns.items():
+        texts = [] if isinstance(column, np.ndarray) else list(filter(None, clean_texts(column[:SAMPLE_ENTRIES])))
+        if len({*map(len, texts)}) == 1 and len(texts[0]) > 1 and all(map(str.isdigit, texts)):
+            found |= {name} if any(text.startswith("0") for text in texts) else set()
+    return found
 
 
 # Categories
@@ -187,33 +229,58 @@ def encode_columns(
 
 
 def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: str) -> DataError:
-    """Return the DataError that names all text columns among the features, and the remedies."""
-    bad, texts, stray = dict[str, list[int]](), dict[str, list[str]](), list[str]()
+    """Return the DataError that names all text columns among the features, and a remedy for each cause."""
+    shown, rows, by_remedy, pairs, turned = list[str](), list[int](), dict[str, list[str]](), dict[str, str](), False
     for name in wrong:
         present = [(i, text) for i, text in enumerate(columns[name]) if text]
-        bad[name] = min(([i for i, text in present if not is_number(text, mark)] for mark in marks), key=len)
-        texts[name] = list(dict.fromkeys(columns[name][bad[name]]))
-        stray += [name] if 2 * len(bad[name]) <= len(present) or all(is_number(text) for _, text in present) else []
-    shown = format_list(f"{name!r} ({format_list(map(repr, texts[name][:MAX_VALUES_SHOWN]))})" for name in wrong)
-    pairs, remedies = {name: "drop" for name in wrong if name not in stray}, list[str]()
-    if pairs:
-        remedies = [
-            "drop the text columns, use one as the label, or one-hot encode them, but never the outcome",
-            "remove the units of numbers (a decimal comma may stay)",
-        ]
-        if wrong[0] == next(iter(columns)) and len({*columns[wrong[0]]}) == len(columns[wrong[0]]):
-            remedies.append(f"if {wrong[0]!r} names features, transpose the table")
-    if any(is_number(text) for name in stray for text in texts[name]):
-        remedies.append("write all numbers of a column with one decimal mark")
-    elif stray:
-        remedies.append("correct the text among numbers, read it as missing, or skip lines of units or totals")
-        found = dict.fromkeys(text for name in stray for text in texts[name])
-        pairs |= dict.fromkeys(islice(found, MAX_NAMES_SHOWN), "na_values")
+        bad = min(([i for i, text in present if not is_number(text, mark)] for mark in marks), key=len)
+        remedy, parameter = find_remedy(name, [text for _, text in present], columns[name][bad].tolist())
+        if remedy == NO_NUMBERS and name == next(iter(columns)) and len({*columns[name]}) == len(columns[name]):
+            remedy, turned = f"{remedy}; if {name!r} names features, transpose the table", True
+        by_remedy.setdefault(remedy, []).append(name)
+        texts = list(dict.fromkeys(columns[name][bad]))
+        pairs |= dict.fromkeys(
+            texts[:MAX_NAMES_SHOWN] if parameter == "na_values" else [name] * bool(parameter), parameter
+        )
+        shown.append(f"{name!r} ({format_list(map(repr, texts[:MAX_VALUES_SHOWN]))})")
+        rows.append(bad[0])
+    remedies = [
+        f"{remedy}{f' ({format_list(map(repr, names))})' if len(by_remedy) > 1 else ''}"
+        for remedy, names in by_remedy.items()
+    ]
     return DataError(
-        f"text in column{'s' * (len(wrong) > 1)} {shown}; the first is in {format_row(bad[wrong[0]][0])}. "
-        f"Remedy: {'; or '.join(remedies)}",
-        remedies=tuple(dict.fromkeys(pairs.values())), columns=tuple(pairs.items()),
+        f"text in column{'s' * (len(wrong) > 1)} {format_list(shown)}; the first is in {format_row(rows[0])}. "
+        f"{'. '.join(remedies)}",
+        remedies=(*sorted({*pairs.values()}), *["transpose"] * turned),
+        columns=tuple(sorted(pairs.items(), key=lambda pair: pair[1])),
     )  # fmt: skip
+
+
+def find_remedy(name: str, present: Sequence[str], bad: Sequence[str]) -> tuple[str, str]:
+    """Return the remedy for a column with these entries, of which some are no numbers, and its parameter."""
+    is_stray = 2 * len(bad) <= len(present)
+    for pattern, (remedy, parameter) in CAUSES.items():
+        count = sum(bool(re.fullmatch(pattern, text)) for text in bad)
+        if 2 * count >= len(bad) or (count and parameter == "drop"):
+            is_missing = is_stray and parameter == "na_values"
+            return (
+                (f"{remedy}, or read it as missing", parameter)
+                if is_missing
+                else (f"{remedy}, or drop the column", "drop")
+            )
+    if all(map(is_number, present)) or (is_stray and any(map(is_number, bad))):
+        return "Write all numbers of a column with one decimal mark", ""
+    measured = [
+        match[1] + match[3] for text in bad if (match := MEASURED.fullmatch(text)) and is_number(match[2].strip())
+    ]
+    if all(measured) and len(measured) == len(bad):
+        what = "unit" if len({*measured}) == 1 and len(bad) == len(present) else "flags or units"
+        units = format_list(map(repr, [*dict.fromkeys(measured)][:MAX_VALUES_SHOWN]))
+        return f"Remove the {what} {units} of the numbers (a decimal comma may stay), or drop the column", "drop"
+    if is_stray:
+        line = "skip the line that repeats the names" if name in bad else "skip lines of units or totals"
+        return f"Correct the text among numbers, read it as missing, or {line}", "na_values"
+    return NO_NUMBERS, "drop"
 
 
 def drop_error(message: str, names: Sequence[str]) -> DataError:

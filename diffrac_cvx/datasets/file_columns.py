@@ -8,6 +8,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO, StringIO
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,8 @@ SAMPLE_LINES = 100  # lines used to find the separator and the column names
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first one wins a tie
 WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 NO_NAMES = {"?", *map(str.lower, MISSING_TEXTS)}  # in small letters: neither names nor numbers
+COMMENT_STARTS = "!%^"  # beside "#", of at least two lines above the table, as in a GEO series matrix
+SIGNATURES = {b"PK\3\4": ".xlsx", b"PAR1": ".parquet", b"\x1f\x8b": ".gz", b"\xd0\xcf\x11\xe0": ".xls"}
 END_OF_TEXT = "\x03"  # a last line, which no open quotation contains
 
 
@@ -75,6 +78,7 @@ def read_file(source: str | Path | bytes, name: str, options: ReadOptions) -> Ra
             if len(content) > limit:
                 raise ResourceError(f"it unpacks to more than {limit} bytes. Unpack it yourself, or use a part of it")
             suffix = Path(Path(name).stem).suffix.lower()
+        require_format(content, suffix)
         if suffix in (".libsvm", ".svm"):
             X, y = read_libsvm(content)
             return name_columns([""] * X.shape[1] + ["y"], [*X.T, y], label="y")
@@ -94,7 +98,8 @@ def read_file(source: str | Path | bytes, name: str, options: ReadOptions) -> Ra
         raise DataError(f"{name} needs {error.name}. Run pip install 'diffrac-cvx[app]', or save it as CSV") from None
     except Exception as error:  # file readers raise many kinds of errors on a damaged file
         message = " ".join(str(error).split()) or "unexpected end of file"
-        raise DataError(f"{name} cannot be read as a {suffix} file: {message}") from None
+        hint = ". If it is text, rename it to .csv" if suffix in SIGNATURES.values() else ""
+        raise DataError(f"{name} cannot be read as a {suffix} file: {message}{hint}") from None
 
 
 def transpose_table(table: RawTable, drop: Sequence[str]) -> tuple[RawTable, list[str]]:
@@ -128,19 +133,42 @@ def unpacked_limit(expansion: int = 1) -> int:
     return int(min(MAX_UNPACKED, available_memory() / (MEMORY_COPIES * expansion)))
 
 
+def require_format(content: bytes, suffix: str) -> None:
+    """Raise if the first bytes of a file are those of a format with another extension."""
+    found = next((kind for start, kind in SIGNATURES.items() if content.startswith(start)), suffix)
+    if found == ".xls":
+        raise DataError("it is a .xls file. Save it as .xlsx or .csv")
+    if found != suffix:
+        other = " or another zip archive" if found == ".xlsx" else ""
+        raise DataError(f"it is a {found} file{other}. Rename it to {found}{', or unpack it' if other else ''}")
+
+
 def read_parquet(content: bytes) -> RawTable:
-    """Return the columns of a Parquet file."""
+    """Return the columns of a Parquet file; text that is not UTF-8 is read as cp1252 with a note."""
     from pyarrow.parquet import ParquetFile
 
     file = ParquetFile(BytesIO(content))
     unpacked = 8.0 * file.metadata.num_rows * file.metadata.num_columns
     require_memory(MEMORY_COPIES * unpacked, "the unpacked table", "use a part of it")
-    frame = file.read().to_pandas()
+    table, other = file.read(), list[str]()
+    for j, field in enumerate(table.schema):
+        if "string" not in str(field.type):
+            continue
+        cells = table.column(j).cast(getattr(field.type, "value_type", field.type))  # of categories, the texts
+        try:
+            cells.validate(full=True)
+        except ValueError:
+            entries = cells.cast("binary").to_pylist()
+            texts = [entry and entry.decode("cp1252", "backslashreplace") for entry in entries]
+            table = table.set_column(j, field.name, [texts])
+            other.append(field.name)
+    frame = table.to_pandas()
     columns = [
         column.to_numpy(dtype=float, na_value=np.nan) if column.dtype.kind in "biuf" else list(column)
         for _, column in frame.items()
     ]
-    return name_columns(list(map(str, frame.columns)), columns)
+    notes = [f"text that is not UTF-8 was read as cp1252: {format_list(map(repr, other))}"] if other else []
+    return name_columns(list(map(str, frame.columns)), columns, notes)
 
 
 def read_excel(content: bytes, options: ReadOptions) -> RawTable:
@@ -151,15 +179,23 @@ def read_excel(content: bytes, options: ReadOptions) -> RawTable:
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if sum(member.file_size for member in archive.infolist()) > limit:  # bounds what is read of each member
             raise ResourceError(f"it unpacks to more than {limit} bytes. Save it as CSV, or use a part of it")
+        sheets = [archive.read(name) for name in archive.namelist() if name.startswith("xl/worksheets/sheet")]
     book = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=True)
     chosen = book.sheetnames[0] if options.sheet is None else options.sheet
     if chosen not in book.sheetnames:
         raise DataError(f"it has no sheet {chosen!r}; the sheets are {format_list(book.sheetnames)}")
     book[chosen].reset_dimensions()  # else every row has the width of the sheet
+    rows = book[chosen].iter_rows(values_only=True)
+    if any(re.search(rb"<f[ >/]", sheet) for sheet in sheets):  # which have no value until a program computes them
+        formulas = openpyxl.load_workbook(BytesIO(content), read_only=True)[chosen]
+        formulas.reset_dimensions()
+        rows = (
+            [getattr(formula, "text", formula) if cell is None else cell for cell, formula in zip(*pair, strict=True)]
+            for pair in zip(rows, formulas.iter_rows(values_only=True), strict=True)
+        )
     text = StringIO()
     csv.writer(text).writerows(  # numbers with exponents, for a decimal point must not separate thousands
-        [np.format_float_scientific(cell) if isinstance(cell, float) else cell for cell in row]
-        for row in book[chosen].iter_rows(values_only=True)
+        [np.format_float_scientific(cell) if isinstance(cell, float) else cell for cell in row] for row in rows
     )
     table = read_text(text.getvalue(), replace(options, separator=","))
     if len(book.sheetnames) == 1 or options.sheet is not None:
@@ -191,8 +227,11 @@ def read_text(text: str, options: ReadOptions) -> RawTable:
     lines = ["" if i in skipped else line for i, line in enumerate(lines[: len(lines) - options.skip_footer])]
     if options.comment:
         lines = [line.partition(options.comment)[0] for line in lines]
-    marks = ("#",) if options.comment is None else ()
+    marks = find_comment_marks(lines) if options.comment is None else ()
     start = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(marks)), None)
+    others = tuple(mark for mark in marks if mark != "#")
+    if start is not None and others:
+        lines[start:] = ["" if line.startswith(others) else line for line in lines[start:]]
     if start is None:
         raise DataError("it has no rows")
     n_skipped = sum(bool(line.strip()) for line in lines[:start])
@@ -224,6 +263,7 @@ def read_text(text: str, options: ReadOptions) -> RawTable:
     row_names = used.pop(0, None) if has_header and not titles[0] and len(used) > 1 else None
     notes = {
         f"lines above the table were skipped: {n_skipped}": n_skipped,
+        f"all lines that begin with {' or '.join(map(repr, others))} were read as comments (comment)": others,
         note: note,
         "the first column has no name and was excluded as row names. Name it to use it": row_names
         and not options.transpose,
@@ -232,6 +272,14 @@ def read_text(text: str, options: ReadOptions) -> RawTable:
         [titles[j] for j in used], list(used.values()), [text for text, is_needed in notes.items() if is_needed],
         row_names=row_names, mark="." if separator == "," else "",
     )  # fmt: skip
+
+
+def find_comment_marks(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the characters that start comments: "#", and others with which two or more lines above the table begin."""
+    starts = "".join(
+        takewhile(("#" + COMMENT_STARTS).__contains__, (line.lstrip()[0] for line in lines if line.strip()))
+    )
+    return ("#", *(mark for mark in COMMENT_STARTS if starts.count(mark) > 1))
 
 
 def split_lines(lines: Sequence[str], separator: str) -> tuple[list[list[str]], list[int]]:

@@ -1,6 +1,6 @@
 """Read a table from a file: numeric features, labels and names, or an error with a remedy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,24 @@ from diffrac_cvx.datasets.columns import (
     RawTable,
     as_texts,
     category_columns,
+    clean_texts,
     drop_error,
     encode_columns,
     find_categories,
+    find_padded,
     format_list,
     format_row,
+    is_number,
     read_numbers,
     text_error,
 )
 from diffrac_cvx.datasets.file_columns import ReadOptions, read_file, transpose_table
+from diffrac_cvx.datasets.suspects import find_suspects, find_total
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int, rounding_floor
+from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int
 
 MISSING_POLICIES = ("error", "drop", "mean")
 DEFAULTS = vars(ReadOptions()) | {"missing": "error"}
-MISSING_CODES = [float("9" * digits + end) for digits in range(2, 7) for end in ("", ".9", ".99")]  # or their negatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,8 @@ class Table:
         Parameters of `read_table` that differ from their defaults.
     points : (n,) array of str or None
         Names of the points, if the table was transposed.
+    suspects : mapping of str to str
+        Features that may be dates or keys, or have codes for missing values, with the reason.
     """
 
     X: Array
@@ -67,6 +72,7 @@ class Table:
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     points: np.ndarray | None = None
+    suspects: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def y(self) -> Array | None:
@@ -196,12 +202,18 @@ def read_table(
         messages.append(f"the {len(largest)} of {X.shape[1]} features with the largest variance were selected")
         X, names = X[:, largest], tuple(names[j] for j in largest)
     X = np.ascontiguousarray(X)
-    messages += find_data_warnings(X, names)
+    rows, (total, what) = np.flatnonzero(mask), find_total(X)
+    if what:
+        option = "drop" if transpose else "skip_footer" if total else "skip_rows"
+        title = f"{format_row(rows[total])}{row_title(raw, rows[total])}"
+        messages.append(f"{title} is the {what} of the others. Skip it ({option})")
+    suspects, changes = find_suspects(np.delete(X, total, axis=0) if what else X, names, find_padded(raw.columns))
+    messages += changes
     text = None if labels is None else labels[mask].astype(str)
     classes = () if text is None else tuple(np.unique(text).tolist())
     excluded = {column: np.array(as_texts(columns[column]), dtype=object)[mask] for column in aside}
     points = np.array(raw.row_names)[mask] if transpose else None
-    return Table(X, names, text, classes, np.flatnonzero(mask), tuple(messages), excluded, categories, options, points)
+    return Table(X, names, text, classes, rows, tuple(messages), excluded, categories, options, points, suspects)
 
 
 def require_columns(table: RawTable, names: Sequence[str]) -> None:
@@ -217,17 +229,25 @@ def require_columns(table: RawTable, names: Sequence[str]) -> None:
         raise DataError(f"{message}. Note: {note}", remedies=("header",), columns=((other, "header"),))
 
 
+def row_title(table: RawTable, row: int) -> str:
+    """Return the first text of a row in brackets, "" if it has none."""
+    columns = [table.row_names, *table.columns.values()]
+    texts = clean_texts(column[row] for column in columns if column is not None and len(column) > row)
+    return next((f" ({text!r})" for text in texts if text and not is_number(text)), "")
+
+
 def clean_missing(
     X: Array, names: Sequence[str], missing: str, unlabeled: np.ndarray | None = None, means: Array | None = None
 ) -> tuple[Array, np.ndarray, list[str]]:
     """Return X without missing values, the mask of selected rows, and notes on the changes.
 
-    Rows without any value are dropped, and so are rows without a label unless missing = "error".  Missing values are
-    replaced by ``means``, by default those of the columns.
+    Rows without any value of a feature are dropped, and so are rows without a label unless missing = "error", which
+    also raises if the only feature has no value.  Missing values are replaced by ``means``, by default those of the
+    columns.
     """
     is_missing = np.isnan(X)
     absent = is_missing if unlabeled is None else np.column_stack([is_missing, unlabeled])
-    mask = ~absent.all(axis=1) | (absent.shape[1] == 1)
+    mask = ~is_missing.all(axis=1) | np.full(len(X), X.shape[1] == 1 and missing == "error")
     labeled = mask & ~absent[:, X.shape[1] :].any(axis=1)
     if means is None and labeled.any() and (empty := is_missing[labeled].all(axis=0)).any():
         valueless = [names[j] for j in np.flatnonzero(empty).tolist()]
@@ -253,25 +273,3 @@ def clean_missing(
         mean = "column mean" if means is None else "training mean"
         changes.append(f"replaced {count} missing value{'s' * (count > 1)} by the {mean}")
     return X, mask, changes
-
-
-# Warnings
-
-
-def find_data_warnings(X: Array, names: Sequence[str]) -> Iterator[str]:
-    """Yield warnings about features (n, d) that may be row numbers, missing codes or constants."""
-    begins = np.all(np.diff(X[:3], axis=0) == 1.0, axis=0) & (len(X) > 2)
-    for j in np.flatnonzero(begins).tolist():
-        if np.all(np.diff(X[:, j]) == 1.0):
-            yield f"column {names[j]!r} numbers the rows but is used as a feature. Drop it if it is not one"
-    for extreme in (X.min(axis=0), X.max(axis=0)):
-        for j in np.flatnonzero(np.isin(np.abs(extreme), MISSING_CODES)).tolist():
-            rest = X[X[:, j] != extreme[j], j]
-            if len(rest) and np.min(np.abs(rest - extreme[j])) > np.ptp(rest):
-                count = len(X) - len(rest)
-                rows = "one row" if count == 1 else f"{count} rows"
-                yield f"column {names[j]!r} is {extreme[j]:g} in {rows}, far from the others. If it is missing, say so"
-    constant = X.std(axis=0) <= rounding_floor(X.mean(axis=0), len(X))
-    if constant.any():
-        constants = format_list(repr(names[j]) for j in np.flatnonzero(constant).tolist())
-        yield f"constant columns carry no information: {constants}"

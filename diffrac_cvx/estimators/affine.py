@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.values import certified_labels_value, or_zero_direction
-from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.deadlines import deadline_after, seconds_left, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import (
@@ -23,16 +23,19 @@ from diffrac_cvx.points.checks import (
     PointWeights,
     all_positive_weights,
     centered_data,
+    normalize_weights,
     one_of,
     positive,
     positive_int,
+    require_callback,
+    require_flag,
     warn_constant,
 )
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, make_excluded
 from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import is_out_of_core, many_rows, read_points, table_times
+from diffrac_cvx.points.reading import as_stored, is_out_of_core, many_rows, read_points, table_times
 from diffrac_cvx.points.table import Table, centered_table
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
@@ -54,6 +57,7 @@ def limited(fit: Fit) -> Fit:
 
     @wraps(fit)
     def fit_in_time(estimator: Any, *args: Any, **options: Any) -> Any:
+        require_callback(getattr(estimator, "callback", None))
         limit = None if estimator.time_limit is None else positive(estimator.time_limit, "time_limit")
         with one_thread(), time_limited(deadline_after(limit)):
             return fit(estimator, *args, **options)
@@ -79,12 +83,20 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
         """Return checked data as they are: an array, a sparse matrix, or a table that is read where it lies."""
-        if not is_out_of_core(X):
-            return validate_data(self, X, reset=reset, **VALIDATION_OPTIONS, **options)
-        _check_n_features(self, X, reset=reset)
-        if reset:
-            _check_feature_names(self, X, reset=True)
-        return X
+        table = as_stored(X)
+        if len(table.shape) != 2:
+            raise DataError(
+                f"X has shape {table.shape}. Reshape your data to two dimensions; for a single feature, reshape(-1, 1)."
+            )
+        try:
+            if not is_out_of_core(X):
+                table = check_array(table, estimator=self, input_name="X", **VALIDATION_OPTIONS, **options)
+            _check_feature_names(self, X, reset=reset)
+            _check_n_features(self, table, reset=reset)
+        except (TypeError, ValueError) as error:
+            message = str(error)
+            raise DataError(message if "X " in message else f"X cannot be used: {message}") from None
+        return table
 
     def _scale(
         self,
@@ -173,13 +185,14 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         projected = table_times(self._read_table(X, reset=False), np.transpose(self.coef_))
         return projected[:, None] if projected.ndim == 1 else projected
 
-    def score(self, X: npt.ArrayLike, y: object = None) -> float:
+    def score(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the fraction of the variance of the cluster indicators that the projections explain, in [0, 1].
 
         It needs no true labels, so ``GridSearchCV`` can use it; 0 if all points are in one cluster.  For two clusters
-        it is the squared correlation of labels and projections.
+        it is the squared correlation of labels and projections.  Variances are weighted by ``sample_weight``, (n,).
         """
-        return explained_variance(self.transform(X), self.predict(X))
+        projections = self.transform(X)
+        return explained_variance(projections, self.predict(X), normalize_weights(sample_weight, len(projections)))
 
     def _decide(self, table: Any) -> Array:
         """Return the values of the affine functions at the rows of a checked table."""
@@ -215,7 +228,7 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0
-    if X.chunklets.labeled < 0:
+    if not X.has_known_labels:
         return certify_labels(X, y, result, nu=nu, penalty=penalty).gap
     weights = weights_of(penalty, X.shape[1])  # known labels fix the sign of y
     with in_range():
@@ -227,7 +240,7 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
 def bound_of_clusters(X: Table, lower: float, K: int, *, nu: float, penalty: Penalty) -> float:
     """Return the larger of a lower bound and that of K clusters with floors, for small tables with a ridge alone."""
     pair_penalty = weights_of(penalty, X.shape[1])
-    is_small = K > 2 and len(X) <= MAX_FLOOR_POINTS and not X.chunklets.max_size
+    is_small = K > 2 and len(X) <= MAX_FLOOR_POINTS and not X.is_constrained
     if not (is_small and pair_penalty.is_zero and pair_penalty.is_even):
         return lower
     return max(lower, bound_with_floors(X, K, nu, pair_penalty))
@@ -238,13 +251,10 @@ def choose_seed(random_state: Any) -> int:
 
     With None it depends on NumPy's global random state, which is not changed.
     """
-    generator = check_random_state(random_state)
+    try:
+        generator = check_random_state(random_state)
+    except ValueError:
+        raise ParameterError(f"random_state = {random_state!r} must be a seed, a RandomState or None") from None
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int((copy.deepcopy(generator) if random_state is None else generator).randint(2**31 - 1))
-
-
-def require_flag(value: object, name: str) -> None:
-    """Raise if a parameter is neither True nor False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name} = {value!r} must be True or False")

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -18,6 +19,7 @@ from diffrac_cvx.points.checks import (
     as_weights,
     format_exact,
     nonnegative,
+    normalize_weights,
     one_of,
     rows_with_weight,
 )
@@ -243,10 +245,21 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         indices = cluster_indices(self.decision_function(X))  # raises an error before `fit`, when there are no classes
         return np.asarray(self.classes_[indices])
 
+    def score(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return the (weighted) fraction of points whose class is y, (n,)."""
+        weights = normalize_weights(sample_weight, len(predicted := self.predict(X)))
+        try:
+            return float(accuracy_score(y, predicted, sample_weight=weights))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"y cannot be compared with the classes: {error}") from None
+
 
 def read_classes(y: Any, n: int, unlabelled: object) -> tuple[npt.NDArray[Any], ClusterIndices]:
     """Return the sorted classes and the class index of each point, UNLABELED if unknown."""
-    given = column_or_1d(y, warn=True)
+    try:
+        given = column_or_1d(y, warn=True)
+    except (TypeError, ValueError) as error:
+        raise DataError(str(error)) from None
     if len(given) != n:
         raise DataError(f"y has {len(given)} entries for {n} points")
     values, known = split_unlabelled(given, unlabelled, "y")
@@ -258,8 +271,11 @@ def read_classes(y: Any, n: int, unlabelled: object) -> tuple[npt.NDArray[Any], 
         warnings.warn(message, DegenerateDataWarning, stacklevel=4)
     if not len(names):
         raise DataError("y has no labels; label points of at least two classes, or use DiffracClustering")
-    check_classification_targets(names)
-    classes, indices = np.unique(names, return_inverse=True)
+    try:
+        check_classification_targets(names)
+        classes, indices = np.unique(names, return_inverse=True)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y cannot be used: {error}") from None
     if len(classes) == 1:
         raise DataError(
             f"y has only one class, {classes[0]}; label points of at least two classes, or pass these labels to "

@@ -17,14 +17,21 @@ from diffrac_cvx.estimators.affine import (
     choose_seed,
     limited,
     optimality_gap,
-    require_flag,
     require_one_direction,
 )
 from diffrac_cvx.estimators.choice import GridSetting, compare_settings
 from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.machine.work import work_done
-from diffrac_cvx.points.checks import Array, PointWeights, as_weights, positive_int, rows_with_weight
-from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
+from diffrac_cvx.points.checks import (
+    Array,
+    PointWeights,
+    as_weights,
+    one_of,
+    positive_int,
+    require_flag,
+    rows_with_weight,
+)
+from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
 from diffrac_cvx.points.table import Table, array_table
@@ -34,6 +41,7 @@ from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result
+from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
@@ -222,9 +230,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
             only receives a label.  For the solvers "low_rank", "SCS" and "CLARABEL".
         constraints : Constraints, optional
-            Constraints that ``labels_`` satisfies; `predict` ignores them.  Known labels +1 become label 1, and with
-            them the relaxation is rounded by the signs of the products of the rows of F with that of the labelled
-            points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver "low_rank".
+            Constraints that ``labels_`` satisfies; `predict` ignores them.  They are about the rows of X: for a fold
+            of a table pass ``constraints.take(rows)``, see ``n_points`` of `Constraints`.  Known labels +1 become label
+            1, and with them the relaxation is rounded by the signs of the products of the rows of F with that of the
+            labelled points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver
+            "low_rank".
 
         Raises
         ------
@@ -240,19 +250,20 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
-        if not isinstance(constraints, Constraints | None):
-            kind = type(constraints).__name__
-            raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
+        one_of(self.solver, "solver", tuple(SOLVERS))
+        require_constraints(constraints)
         table = self._read_table(X, ensure_min_samples=2)
         n, given_rows = table.shape[0], constraints is not None and constraints.are_linear
         pairs = constraints.without_linear if constraints is not None and given_rows else constraints
         chunklets = chunklets_of(pairs, n)
+        if constraints is not None:
+            constraints.require_points(n)
         if isinstance(self.n_clusters, str) and self.n_clusters == AUTO:
             K = self._choose_count(table_array(table), as_weights(sample_weight, n, min_positive=2))
         else:
             K = positive_int(self.n_clusters, "n_clusters")
         self.n_clusters_ = K
-        if K != 2 and (chunklets.labeled >= 0 or np.any(chunklets.sign < 0.0)):
+        if K != 2 and (chunklets.has_known_labels or np.any(chunklets.sign < 0.0)):
             raise ParameterError(
                 f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters; use must_link and "
                 "groups"
@@ -351,7 +362,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         elif found.upper >= objective:
             return
         y = found.labels
-        if not given_rows and chunklets_of(constraints, len(X)).labeled < 0:
+        if not (given_rows or chunklets_of(constraints, len(X)).has_known_labels):
             oriented, _ = oriented_direction(data.X, rows_with_weight(y, weights), pair_penalty)
             agreement = y @ (2.0 * self.labels_ - 1.0)
             y = y * np.sign(agreement or 1.0 if pair_penalty.is_even else oriented @ rows_with_weight(y, weights))
@@ -381,7 +392,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if K > 2:
             return cluster_jointly(X, result, K, weights=pair_penalty, rng=choose_seed(self.random_state))
         candidates = label_candidates(X, result.factor, pair_penalty)
-        if X.chunklets.labeled >= 0:  # least squares on the labels
+        if X.has_known_labels:  # least squares on the labels
             mean = float(X.mean_of(candidates[0]))
             return best_direction(X, candidates[0] - mean, pair_penalty), mean
         found = [alternate(X, labels, float(self.nu), pair_penalty) for labels in candidates]
@@ -403,7 +414,7 @@ def alternate(X: Table, labels: Array, nu: float, pair_penalty: PairPenalty) -> 
         labels, v = oriented_direction(X, labels, pair_penalty)
         projections, mean = X @ v, float(X.mean_of(labels))
         intercept = (1.0 - nu) * mean
-        changed = X.chunklets.assign_labels(projections + intercept, X.weights)
+        changed = X.assign_labels(projections + intercept)
         if np.array_equal(changed, labels) or not np.ptp(changed) or is_late():
             break
         labels = changed

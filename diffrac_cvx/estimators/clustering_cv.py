@@ -21,7 +21,16 @@ from diffrac_cvx.estimators.choice import (
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
 from diffrac_cvx.machine.deadlines import deadline_after, seconds_left, time_limited
-from diffrac_cvx.points.checks import as_weights, in_unit_interval, nonnegative, one_of, positive, positive_int
+from diffrac_cvx.points.checks import (
+    array_of,
+    as_weights,
+    in_unit_interval,
+    nonnegative,
+    one_of,
+    positive,
+    positive_int,
+    repetitions,
+)
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
@@ -194,7 +203,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         settings, seed = self._settings(data.X.shape, columns), choose_seed(self.random_state)
         self.n_settings_ = len(settings) * len(counts)
         options: dict[str, Any] = {"criterion": self.criterion, "tol": tol, "seed": seed}
-        options["n_resamples"] = positive_int(self.n_resamples, "n_resamples")
+        options["n_resamples"] = repetitions(self.n_resamples, "n_resamples")
         options["X_all"] = (given - data.mean) * data.inverse_scale
         with time_limited(deadline_after(seconds_left(1.0 - REFIT_TIME_FRACTION))):
             found, self.cv_results_ = compare_settings(data.X, settings, counts, **options)
@@ -215,7 +224,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def _counts(self) -> tuple[int, ...]:
         """Return the checked and sorted numbers of clusters."""
-        counts = sorted({positive_int(value, "n_clusters") for value in np.ravel(self.n_clusters).tolist()})
+        counts = sorted({positive_int(value, "n_clusters") for value in array_of(self.n_clusters).ravel().tolist()})
         if not counts or (counts[0] == 1 and len(counts) > 1):
             raise ParameterError(f"n_clusters = {self.n_clusters!r} must be an integer, or several integers >= 2")
         return tuple(counts)
@@ -230,10 +239,10 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         )
         down: list[list[float]] = []  # in solution order: large weights first, neighbours similar, for warm starts
         for name, values, check in given:
-            distinct = np.unique(np.asarray(values))
+            distinct = np.unique([check(value, name) for value in array_of(values).ravel().tolist()])
             if distinct.size == 0:
                 raise ParameterError(f"{name} is empty; give at least one number")
-            down.append([check(value, name) for value in distinct][::-1])
+            down.append(distinct.tolist()[::-1])
         settings = [GridSetting(lam, ridge, nu, columns) for nu, ridge, lam in product(*down[::-1])]
         default = default_setting(settings)
         return [default, *(setting for setting in settings if setting != default)]

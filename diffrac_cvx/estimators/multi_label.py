@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed, limited
-from diffrac_cvx.points.checks import Array, positive_int
+from diffrac_cvx.points.checks import Array, normalize_weights, positive_int
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights
@@ -109,9 +109,10 @@ class MultiLabelDiffrac(AffineClusterer):
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         return np.asarray(values > 0).astype(np.int64)
 
-    def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        pairs = zip(self.transform(X).T, self.predict(X).T, strict=True)
-        return float(np.mean([explained_variance(values[:, None], labels) for values, labels in pairs]))
+    def score(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> float:
+        pairs = zip((projections := self.transform(X)).T, self.predict(X).T, strict=True)
+        weights = normalize_weights(sample_weight, len(projections))
+        return float(np.mean([explained_variance(values[:, None], labels, weights) for values, labels in pairs]))
 
     def fit_predict(self, X: npt.ArrayLike, y: object = None) -> npt.NDArray[np.int64]:
         """Fit the labels and return ``labels_``; errors and warnings are those of `fit`."""

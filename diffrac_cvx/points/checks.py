@@ -12,13 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
+from diffrac_cvx.errors import DataError, DataTypeError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.points.sliced import in_memory, is_read_by_blocks, opened
 
 Array = npt.NDArray[np.float64]
 ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
+MAX_NAMED = 5  # points or columns named in a message
 MIN_RELATIVE_WEIGHT = 1e-100  # of the largest weight: the squares of smaller weights leave the range of doubles
+MAX_REPETITIONS = 1_000_000  # of a random start, a sample or an instance
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
@@ -33,29 +35,61 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
     if is_read_by_blocks(X):
         require_table(X, name)
         return in_memory(X)
-    for attribute, method in (("toarray", "toarray"), ("dask", "compute")):
-        if hasattr(X, attribute):
-            raise DataError(f"{name} is a {type(X).__name__}, not an array in memory. Pass {name}.{method}().")
-    if np.ma.is_masked(X):
-        raise DataError(f"{name} is a masked array. Drop or impute the masked entries.")
     table = as_real(X, name)
     require_table(table, name)
     return table
 
 
 def as_real(values: npt.ArrayLike, name: str) -> npt.NDArray[np.number]:
-    """Return values as an array of real numbers, not copied if they are one."""
-    try:
-        raw = np.asarray(values)
-        raw = raw.astype(np.float64) if raw.dtype.kind == "O" else raw
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{name} is not an array of real numbers ({error}). Encode its entries as numbers.") from None
+    """Return values in memory, of any container, as an array of real numbers, not copied if they are one."""
+    require_readable(values, name)
+    raw = as_any(values, name)
+    raw = numbers_of(raw, name) if raw.dtype.kind == "O" else raw
     require_numbers(raw, name)
     return raw
 
 
+def as_any(values: Any, name: str) -> npt.NDArray[Any]:
+    """Return values of any type as an array; raise DataError if rows have unequal lengths."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{name} is not an array ({error}). Pass rows of equal lengths.") from None
+
+
+def require_readable(values: Any, name: str) -> None:
+    """Raise DataError if values are missing, masked or not in memory."""
+    if values is None:
+        raise DataError(f"{name} is None. Pass an array.")
+    for attribute, method in (("toarray", "toarray"), ("dask", "compute")):
+        if hasattr(values, attribute):
+            raise DataError(f"{name} is a {type(values).__name__}, not an array in memory. Pass {name}.{method}().")
+    parts = values if isinstance(values, list | tuple) else (values,)
+    if any(np.ma.is_masked(part) for part in parts):
+        raise DataError(f"{name} is a masked array. Drop or impute the masked entries.")
+
+
+def numbers_of(objects: npt.NDArray[Any], name: str) -> Array:
+    """Return an array of objects as floats, with NaN for missing values; text is no number."""
+    values = objects.ravel().tolist()
+    kinds = set(map(type, values))
+    if any(issubclass(kind, str | bytes) for kind in kinds):
+        i = next(i for i, value in enumerate(values) if isinstance(value, str | bytes))
+        place = place_of(tuple(map(int, np.unravel_index(i, objects.shape))))
+        raise DataError(f"{name} is the text {values[i]!r} at {place}, counting from 0. Encode text as numbers.")
+    if any(kind.__name__ == "NAType" for kind in kinds):
+        values = [math.nan if type(value).__name__ == "NAType" else value for value in values]
+    try:
+        return np.array(values, dtype=np.float64).reshape(objects.shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = DataTypeError if isinstance(error, TypeError) else DataError
+        raise kind(f"{name} is not an array of real numbers ({error}). Encode its entries as numbers.") from None
+
+
 def require_numbers(values: Any, name: str) -> None:
     """Raise DataError if an array does not contain real numbers."""
+    if values.dtype.kind == "c":
+        raise DataError(f"Complex data not supported: {name} has entries of type {values.dtype}. Pass real numbers.")
     if values.dtype.kind not in "biuf":
         raise DataError(f"{name} has entries of type {values.dtype}. Encode them as numbers.")
 
@@ -89,9 +123,13 @@ def require_finite(matrix: Array, name: str) -> None:
 
 def not_finite_error(name: str, value: float, index: tuple[int, ...], count: int) -> DataError:
     """Return the error that names the first of `count` entries that are NaN or infinite."""
-    where = ("row {}, column {}" if len(index) == 2 else "entry {}").format(*index)
     more = f" (and {count - 1} more)" if count > 1 else ""
-    return DataError(f"{name} is {value} at {where}{more}, counting from 0. Drop or impute these entries.")
+    return DataError(f"{name} is {value} at {place_of(index)}{more}, counting from 0. Drop or impute these entries.")
+
+
+def place_of(index: tuple[int, ...]) -> str:
+    """Return the words for the place of an entry."""
+    return f"row {index[0]}, column {index[1]}" if len(index) == 2 else f"entry {', '.join(map(str, index))}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +184,13 @@ def as_weights(sample_weight: npt.ArrayLike | None, n: int, min_positive: int = 
     positive = w[mask]
     if positive.min() == positive.max():
         return PointWeights(mask, None) if not mask.all() else None
-    positive = positive * 2.0 ** -float(np.frexp(positive.max())[1])  # exact, and its sum does not overflow
-    return PointWeights(mask, positive / math.fsum(positive))
+    return PointWeights(mask, scaled_to_sum_one(positive))
+
+
+def scaled_to_sum_one(weights: Array) -> Array:
+    """Return positive weights over their sum."""
+    scaled = weights * 2.0 ** -float(np.frexp(weights.max())[1])  # exact, and its sum does not overflow
+    return np.asarray(scaled / math.fsum(scaled))
 
 
 def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | None:
@@ -159,10 +202,8 @@ def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | No
         return None
     w = _checked_weights(sample_weight, n, 1)
     w[w == 0.0] = MIN_RELATIVE_WEIGHT * w.max()
-    shrunk = w * 2.0 ** -float(np.frexp(w.max())[1])  # exact, and its sum does not overflow
-    normalized = shrunk / math.fsum(shrunk)
-    only_rounded = np.allclose(w, normalized, rtol=1e-10, atol=0.0)
-    return w if only_rounded else np.asarray(normalized)
+    normalized = scaled_to_sum_one(w)
+    return w if np.allclose(w, normalized, rtol=1e-10, atol=0.0) else normalized
 
 
 def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointWeights | None:
@@ -182,14 +223,13 @@ def rows_with_weight(X: ArrayT, weights: PointWeights | None) -> ArrayT:
     return X if weights is None or not weights.has_zeros else cast(ArrayT, X[weights.mask])
 
 
-def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True) -> Array:
+def as_data(X: npt.ArrayLike, *, warn: bool = True) -> Array:
     """Return the (n, d) data matrix of `centered_data`, n >= 2, for methods without certified bounds.
 
     Columns that vary by no more than the rounding of their mean are set to zero: they must not act as features.
     """
-    data, mean = centered_data(X, weights, warn=warn)
-    rows = data if weights is None else data[weights.mask]
-    data[:, np.sqrt(np.mean(rows**2, axis=0)) <= rounding_floor(mean, len(rows))] = 0.0
+    data, mean = centered_data(X, warn=warn)
+    data[:, np.sqrt(np.mean(data**2, axis=0)) <= rounding_floor(mean, len(data))] = 0.0
     return data
 
 
@@ -257,17 +297,20 @@ def warn_degenerate(message: str, warn: bool = True) -> None:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 
 
-def format_indices(mask: npt.NDArray[np.bool_], limit: int = 5, names: Sequence[object] | None = None) -> str:
+def format_indices(mask: npt.NDArray[np.bool_], names: Sequence[object] | None = None) -> str:
     """Return the first few indices at which a mask is true, or their names, as text."""
-    found = np.flatnonzero(mask)
-    if names is not None:
-        return ", ".join(repr(str(names[j])) for j in found[:limit]) + (", ..." if len(found) > limit else "")
-    return "[" + ", ".join(map(str, found[:limit])) + (", ...]" if len(found) > limit else "]")
+    found = np.flatnonzero(mask).tolist()
+    return f"[{list_first(found)}]" if names is None else list_first([repr(str(names[j])) for j in found])
+
+
+def list_first(values: Sequence[object]) -> str:
+    """Return the first few values as text."""
+    return ", ".join(map(str, values[:MAX_NAMED])) + (", ..." if len(values) > MAX_NAMED else "")
 
 
 def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:
     """Return a float64 (n,) copy of labels in {-1, +1}."""
-    raw = np.asarray(y)
+    raw = as_any(y, name)
     if raw.ndim != 1 or len(raw) == 0:
         raise DataError(f"{name} has shape {raw.shape}. Pass a 1-d array of labels, one per point.")
     if n is not None and len(raw) != n:
@@ -279,7 +322,7 @@ def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:
 
 def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) -> tuple[npt.NDArray[np.int64], int]:
     """Return an int64 (n,) copy of labels in 0, ..., K - 1, and K: n_clusters, or by default the smallest possible."""
-    raw = np.asarray(labels)
+    raw = as_any(labels, "labels")
     if raw.shape != (n,) or raw.dtype.kind not in "biu" or raw.min(initial=0) < 0:
         raise DataError(f"labels must contain {n} integers from 0 on. Pass np.unique(labels, return_inverse=True)[1].")
     min_clusters = max(int(raw.max()) + 1, 2)
@@ -292,9 +335,17 @@ def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) ->
     return raw.astype(np.int64), K
 
 
+def array_of(value: Any) -> npt.NDArray[Any]:
+    """Return a value as an array, of objects if its rows have unequal lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        return np.array(value, dtype=object)
+
+
 def as_scalar(value: Any, name: str) -> float:
     """Return a real finite scalar as a float."""
-    array = np.asarray(value)
+    array = array_of(value)
     if array.ndim != 0 or array.dtype.kind not in "biuf" or not np.isfinite(array):
         shown = value.item() if isinstance(value, np.generic) else value
         raise ParameterError(f"{name} = {shown!r} must be a finite number")
@@ -335,11 +386,31 @@ def positive_int(value: Any, name: str) -> int:
     return int(number)
 
 
+def repetitions(value: Any, name: str) -> int:
+    """Return a number of repetitions, a positive integer."""
+    number = positive_int(value, name)
+    if number > MAX_REPETITIONS:
+        raise ParameterError(f"{name} = {value!r} is more than {MAX_REPETITIONS}. Pass a smaller number.")
+    return number
+
+
 def one_of(value: Any, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str:
     """Return the value if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ParameterError(f"{name} = {value!r} is not one of {', '.join(choices)}{did_you_mean(value, choices)}")
     return value
+
+
+def require_callback(value: object, name: str = "callback") -> None:
+    """Raise ParameterError if a value is neither a function nor None."""
+    if not (value is None or callable(value)):
+        raise ParameterError(f"{name} = {value!r} is not a function. Pass one, such as print, or None.")
+
+
+def require_flag(value: object, name: str) -> None:
+    """Raise if a parameter is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} = {value!r} must be True or False")
 
 
 def did_you_mean(value: object, choices: Iterable[object]) -> str:

@@ -63,11 +63,11 @@ class Chunks:
             yield from self.on_cluster(tasks) if is_on_cluster else self.in_this_process(tasks)
 
     def in_this_process(self, tasks: list[Any]) -> Iterator[Any]:
-        """Yield the results of tasks, computed by dask's scheduler of this process."""
+        """Yield the results of tasks, computed by threads of this process, also if a client was closed before."""
         from dask.base import compute
 
         for start in range(0, len(tasks), BATCH):
-            (results,) = in_threads([partial(compute, *tasks[start : start + BATCH])], 1)
+            (results,) = in_threads([partial(compute, *tasks[start : start + BATCH], scheduler="threads")], 1)
             yield from results
 
     def on_cluster(self, tasks: list[Any]) -> Iterator[Any]:

@@ -13,9 +13,10 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, as_any, list_first, positive_int
 from diffrac_cvx.points.linear_algebra import unit_rows
 from diffrac_cvx.points.linear_constraints import (
+    Indices,
     LinearConstraints,
     LinearRows,
     Sparse,
@@ -27,12 +28,11 @@ from diffrac_cvx.points.linear_constraints import (
     read_linear,
     read_sizes,
     require_points,
+    rows_of_some,
     size_rows,
 )
 
-MAX_NAMED = 5  # points named in an error
 IndexPair = tuple[int, int]
-Indices = npt.NDArray[np.intp]
 ValuesT = TypeVar("ValuesT", bound=npt.NDArray[Any])
 Operation = TypeVar("Operation", bound=Callable[..., Any])
 
@@ -64,12 +64,16 @@ class Chunklets(NamedTuple):
         return int(np.bincount(self.membership, minlength=1).max())
 
     @property
+    def has_known_labels(self) -> bool:
+        return self.labeled >= 0
+
+    @property
     def n_roundings(self) -> int:
         """Number of roundings of a sum over a chunklet and of its norm."""
         return self.max_size and self.max_size + 4
 
     @property
-    def allow_one_cluster(self) -> bool:
+    def allows_one_cluster(self) -> bool:
         """Whether all points may have the same label."""
         ones = np.ones(len(self.membership))
         return np.array_equal(np.abs(self.signed_sums(ones)), self.sums(ones))
@@ -152,14 +156,14 @@ class Chunklets(NamedTuple):
     def assign_labels(self, values: Array, weights: Array | None = None) -> Array:
         """Return labels that satisfy the constraints: unlabelled chunklets take the signs of their signed sums."""
         signs = np.where(self.signed_sums(values if weights is None else weights * values) > 0.0, 1.0, -1.0)
-        if self.labeled >= 0:
+        if self.has_known_labels:
             signs[self.labeled] = 1.0
         return self.labels_from_signs(signs)
 
     @identity_without_constraints
     def labels_from_signs(self, values: Array) -> Array:
         """Return the labels, shape (n,), from one sign per chunklet, oriented so that known labels are unchanged."""
-        flip = values[self.labeled] if self.labeled >= 0 else 1.0
+        flip = values[self.labeled] if self.has_known_labels else 1.0
         return np.asarray(self.sign * values[self.membership] * flip)
 
 
@@ -184,8 +188,9 @@ class Constraints:
         Known labels, numbers or text of at most two classes; the second in sorted order is +1, and so is a single one
         other than -1.  Unlabelled points have None, NaN, pd.NA or "".  Beside two or more other values, -1 also marks
         unlabelled points, with a warning.
-    groups : (n,) array of int, optional
-        Group of each point.  All points of a group, such as the rows of one patient, have equal labels; -1: no group.
+    groups : (n,) array of int or text, optional
+        Group of each point.  All points of a group, such as the rows of one patient, have equal labels.  A point
+        without a group has -1, None, NaN, pd.NA or "".
     unlabelled : object, optional
         Another mark of unlabelled points in ``labels``, such as 0 or -1; or NaN if -1 is always a class.
     at_most : pair (A, b), optional
@@ -198,12 +203,16 @@ class Constraints:
         Least and largest number of points with the label +1.
     order : list of lists of int
         Chains of points, along which the label may rise from -1 to +1, but not fall.
+    n_points : int, optional
+        Number n of points; by default that of ``labels``, ``groups``, ``at_most`` or ``equal``.  A table with another
+        number of rows is refused: `take` gives the constraints of some rows.  Pass it with pairs, bags, order or sizes
+        alone: these are otherwise about the rows of any table, such as each fold of a cross-validation.
 
     Raises
     ------
     DataError
-        If an argument is malformed, or ``labels`` has more than two classes, or consists of -1 and one other value than
-        1, so that -1 may be a class or mark unlabelled points.
+        If an argument is malformed, numbers of points differ, or ``labels`` has more than two classes, or consists of
+        -1 and one other value than 1, so that -1 may be a class or mark unlabelled points.
 
     Examples
     --------
@@ -221,6 +230,7 @@ class Constraints:
     bags: tuple[Indices, ...]
     sizes: tuple[int, int] | None
     order: tuple[Indices, ...]
+    n_points: int | None
 
     def __init__(
         self,
@@ -235,21 +245,24 @@ class Constraints:
         bags: Iterable[npt.ArrayLike] = (),
         sizes: tuple[int, int] | None = None,
         order: Iterable[npt.ArrayLike] = (),
+        n_points: int | None = None,
     ) -> None:
         known, classes = (None, (-1, 1)) if labels is None else read_labels(labels, unlabelled)
         object.__setattr__(self, "must_link", read_pairs(must_link, "must_link"))
         object.__setattr__(self, "cannot_link", read_pairs(cannot_link, "cannot_link"))
         object.__setattr__(self, "labels", known)
-        numbers = np.zeros(0, dtype=np.intp) if groups is None else np.asarray(groups)
-        if numbers.ndim != 1 or not np.issubdtype(numbers.dtype, np.integer):
-            raise DataError("groups must contain one integer per point. Use -1 for a point without a group.")
-        object.__setattr__(self, "groups", None if groups is None else numbers.astype(np.intp))
+        object.__setattr__(self, "groups", None if groups is None else read_groups(groups))
         object.__setattr__(self, "classes", classes)
         for name, pair in (("at_most", at_most), ("equal", equal)):
             object.__setattr__(self, name, None if pair is None else read_linear(pair, name))
         object.__setattr__(self, "bags", read_index_lists(bags, "bags", 1))
         object.__setattr__(self, "sizes", None if sizes is None else read_sizes(sizes))
         object.__setattr__(self, "order", read_index_lists(order, "order", 2))
+        object.__setattr__(self, "n_points", None if n_points is None else positive_int(n_points, "n_points"))
+        if sizes_known := self._numbers_of_points():
+            n = next(reversed(sizes_known.values()))  # n_points, if it is given
+            self.require_points(n)
+            object.__setattr__(self, "n_points", n)
 
     @property
     def are_linear(self) -> bool:
@@ -263,7 +276,81 @@ class Constraints:
         made = Constraints()
         for name in ("must_link", "cannot_link", "labels", "groups", "classes"):
             object.__setattr__(made, name, getattr(self, name))
+        if self.at_most is None and self.equal is None:  # whose columns are counted with them
+            object.__setattr__(made, "n_points", self.n_points)
         return made
+
+    def take(self, rows: npt.ArrayLike) -> "Constraints":
+        """Return the constraints of some rows of the table, numbered from 0 in the order of ``rows``.
+
+        These are what each constraint implies for the labels of these rows, whatever the labels of the others.  Known
+        labels and groups are those of the rows, and chains of ``order`` lose the other points.  A pair or a bag with a
+        point outside is dropped, and so is a link that holds only through such a point.  ``sizes``, and rows of
+        ``at_most`` and ``equal`` with coefficients of other points, are loosened by what those can contribute.
+
+        Parameters
+        ----------
+        rows : (m,) array of int or (n,) array of bool
+            Different rows.
+
+        Raises
+        ------
+        DataError
+            If rows are not different points, or ``sizes`` is given and the number of points is unknown.
+
+        Examples
+        --------
+        >>> Constraints(must_link=[(0, 5), (1, 2)], sizes=(2, 4), n_points=6).take([5, 3, 0]).must_link.tolist()
+        [[2, 0]]
+        """
+        kept = read_rows(rows, self.n_points)
+        m, points = len(kept), [*self.bags, *self.order, self.must_link.ravel(), self.cannot_link.ravel(), kept]
+        place = np.full(max(self.n_points or 0, *(int(part.max(initial=-1)) + 1 for part in points)), -1, dtype=np.intp)
+        place[kept] = np.arange(m)
+        new: dict[str, Any] = {"n_points": m}
+        for name in ("must_link", "cannot_link"):
+            ends = place[getattr(self, name)]
+            new[name] = ends[np.all(ends >= 0, axis=1)]
+        for name in ("labels", "groups"):
+            new[name] = None if (values := getattr(self, name)) is None else values[kept]
+        new["bags"] = tuple(bag for bag in (place[bag] for bag in self.bags) if np.all(bag >= 0))
+        chains = (chain[chain >= 0] for chain in (place[chain] for chain in self.order))
+        new["order"] = tuple(chain for chain in chains if len(chain) > 1)
+        if self.sizes is not None:
+            if self.n_points is None:
+                raise DataError("sizes is about all points, whose number is unknown. Pass n_points= to Constraints.")
+            low, high = max(self.sizes[0] - (self.n_points - m), 0), min(self.sizes[1], m)
+            new["sizes"] = None if (low, high) == (0, m) else (low, high)
+        new["at_most"], new["equal"] = rows_of_some(self.at_most, self.equal, kept)
+        made = Constraints()
+        for name, value in {**vars(self), **new}.items():
+            object.__setattr__(made, name, value)
+        return made
+
+    def _numbers_of_points(self) -> dict[str, int]:
+        """Return the numbers of points for which the arguments were made, by name, where they are known."""
+        lengths = {name: None if (one := getattr(self, name)) is None else len(one) for name in ("labels", "groups")}
+        pairs = {name: getattr(self, name) for name in ("at_most", "equal")}
+        columns = {name: None if pair is None else pair[0].shape[1] for name, pair in pairs.items()}
+        every = {**lengths, **columns, "n_points": self.n_points}
+        return {name: size for name, size in every.items() if size is not None}
+
+    def require_points(self, n: int) -> None:
+        """Raise DataError if the constraints were made for another number of points, or one is out of range."""
+        for name, size in self._numbers_of_points().items():
+            if size != n:
+                unit = {"labels": "entries", "groups": "entries", "n_points": ""}.get(name, "columns")
+                remedy = "" if name == "n_points" else f"one {unit.removesuffix('s').replace('ie', 'y')} per point, or "
+                raise DataError(
+                    f"{name} {f'has {size} {unit}' if unit else f'is {size}'} for {n} points. Pass {remedy}"
+                    "constraints.take(rows) for some rows of the table."
+                )
+        for name, pairs in (("must_link", self.must_link), ("cannot_link", self.cannot_link)):
+            outside = pairs[(pairs < 0) | (pairs >= n)]
+            if len(outside):
+                raise DataError(f"{name} contains point {outside[0]}. The {n} points are numbered from 0 to {n - 1}.")
+        require_points(self.bags, n, "bags")
+        require_points(self.order, n, "order")
 
     def linear_of(self, n: int) -> LinearConstraints | None:
         """Return the inequalities and equations that the constraints define on the labels of n points; None without.
@@ -275,14 +362,11 @@ class Constraints:
         """
         if not self.are_linear:
             return None
+        self.require_points(n)
         at_most, equal = list[LinearRows](), list[LinearRows]()
         for name, pair, parts in (("at_most", self.at_most, at_most), ("equal", self.equal, equal)):
             if pair is not None:
-                if pair[0].shape[1] != n:
-                    raise DataError(f"{name} has {pair[0].shape[1]} columns for {n} points. Pass one column per point.")
                 parts.append(linear_rows(*pair, [f"{name}[{k}]" for k in range(len(pair[1]))]))
-        require_points(self.bags, n, "bags")
-        require_points(self.order, n, "order")
         if self.bags:
             at_most.append(bag_rows(self.bags, n))
         if self.order:
@@ -300,13 +384,7 @@ class Constraints:
         DataError
             If an array does not have n entries, a point is out of range, or constraints contradict each other.
         """
-        for name, size in (("labels", self.labels), ("groups", self.groups)):
-            if size is not None and len(size) != n:
-                raise DataError(f"{name} has {len(size)} entries for {n} points. Pass one entry per point.")
-        for name, pairs in (("must_link", self.must_link), ("cannot_link", self.cannot_link)):
-            outside = pairs[(pairs < 0) | (pairs >= n)]
-            if len(outside):
-                raise DataError(f"{name} contains point {outside[0]}. The {n} points are numbered from 0 to {n - 1}.")
+        self.require_points(n)
         # The constraints as signed pairs; a known label connects its point to the virtual point n, with the label +1.
         parts: list[tuple[Indices, Indices, float | Array]] = [
             (self.must_link[:, 0], self.must_link[:, 1], 1.0),
@@ -330,10 +408,9 @@ class Constraints:
         node = connected_components(graph, directed=False)[1]
         wrong = np.flatnonzero(node[:double] == node[double:])
         if len(wrong):
-            wrong = wrong[wrong < n]  # without the virtual point
-            named = ", ".join(map(str, wrong[:MAX_NAMED])) + (", ..." if len(wrong) > MAX_NAMED else "")
-            points = "point" if len(wrong) == 1 else "points"
-            raise DataError(f"the constraints on {points} {named} contradict each other. Remove one of them.")
+            contradicted = wrong[wrong < n].tolist()  # without the virtual point
+            points = f"{'point' if len(contradicted) == 1 else 'points'} {list_first(contradicted)}"
+            raise DataError(f"the constraints on {points} contradict each other. Remove one of them.")
         pair = np.minimum(node[:double], node[double:])
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n
@@ -346,6 +423,7 @@ def chunklets_of(constraints: Constraints | Chunklets | None, n: int) -> Chunkle
     """Return the chunklets that constraints, or none, define on n points; chunklets are returned unchanged."""
     if isinstance(constraints, Chunklets):
         return constraints
+    require_constraints(constraints)
     if constraints is not None and constraints.are_linear:
         raise ParameterError(
             "constraints has bags, order, sizes, or rows at_most or equal, which only optimal_labels, "
@@ -356,7 +434,15 @@ def chunklets_of(constraints: Constraints | Chunklets | None, n: int) -> Chunkle
 
 def without_linear(constraints: Constraints | None) -> Constraints | None:
     """Return constraints without bags, order, sizes and rows; unchanged if they have none."""
+    require_constraints(constraints)
     return constraints.without_linear if constraints is not None and constraints.are_linear else constraints
+
+
+def require_constraints(constraints: object) -> None:
+    """Raise ParameterError if an argument is neither `Constraints` nor None."""
+    if not isinstance(constraints, Constraints | None):
+        kind = type(constraints).__name__
+        raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
 
 
 def require_satisfied(labels: Array, chunklets: Chunklets) -> None:
@@ -371,7 +457,10 @@ def require_satisfied(labels: Array, chunklets: Chunklets) -> None:
 
 def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:
     """Return pairs of points as indices, shape (k, 2)."""
-    given = np.asarray(list(pairs) if not isinstance(pairs, np.ndarray) else pairs)
+    try:
+        given = np.asarray(list(pairs) if not isinstance(pairs, np.ndarray) else pairs)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must contain pairs (i, j) of integers. Number the points from 0.") from None
     if given.size == 0:
         return np.zeros((0, 2), dtype=np.intp)
     if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
@@ -379,9 +468,47 @@ def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:
     return given.astype(np.intp)
 
 
+def read_rows(rows: npt.ArrayLike, n: int | None) -> Indices:
+    """Return different rows of a table of n rows, given as integers or as a mask, as indices."""
+    given = as_any(rows, "rows")
+    if given.ndim == 1 and given.dtype == bool and n in (None, len(given)):
+        return np.flatnonzero(given)
+    is_list = given.ndim == 1 and (not given.size or np.issubdtype(given.dtype, np.integer))
+    if not is_list or not len(given) or given.min() < 0 or given.max() >= (np.inf if n is None else n):
+        where = "" if n is None else f" from 0 to {n - 1}, or a mask of {n} rows"
+        raise DataError(
+            f"rows of shape {given.shape} and type {given.dtype} are not rows. Pass different numbers{where}."
+        )
+    values, counts = np.unique(given, return_counts=True)
+    if np.any(counts > 1):
+        raise DataError(f"rows contains {values[counts > 1][0]} twice. Name each row once.")
+    return given.astype(np.intp)
+
+
+def read_groups(groups: npt.ArrayLike) -> Indices:
+    """Return the groups of points as integers, numbered from 0 if they are text; negative ones are no group."""
+    given = as_any(groups, "groups")
+    if given.ndim == 1 and given.dtype.kind in "iu":
+        return given.astype(np.intp)
+    values: list[Any] = [value.strip() if isinstance(value, str) else value for value in given.ravel().tolist()]
+    inside = [value for value in values if not (is_missing(value) or str(value) in ("-1", "-1.0"))]
+    are_names = all(isinstance(value, str) or is_whole(value) for value in inside)
+    if given.ndim != 1 or given.dtype.kind == "b" or not are_names:
+        raise DataError("groups must contain one integer or text per point. Use -1 for a point without a group.")
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(inside))}
+    found = [-1 if is_missing(value) else numbers.get(value, -1) for value in values]
+    are_none = [is_whole(value) and value < 0 for value in values]
+    return np.where(np.array(are_none, dtype=bool), -1, np.array(found, dtype=np.intp))
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a whole number."""
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value // 1
+
+
 def read_labels(labels: npt.ArrayLike, unlabelled: object = None) -> tuple[Array, tuple[object, object]]:
     """Return the labels as -1, +1, and 0 for unlabelled points, and the two classes."""
-    if np.asarray(labels).dtype == bool:
+    if as_any(labels, "labels").dtype == bool:
         raise DataError("labels is a boolean mask. Pass one label per point, and None for unlabelled points.")
     values, known = split_unlabelled(labels, unlabelled)
     found = {value for value, is_known in zip(values, known.tolist(), strict=True) if is_known}
@@ -408,6 +535,8 @@ def split_unlabelled(
     Unlabelled points have None, NaN, pd.NA, "" or the value ``unlabelled``.  By default they also have -1, with a
     warning, if there are two or more other values.
     """
+    if not isinstance(unlabelled, str | Real | np.generic | None):
+        raise ParameterError(f"unlabelled is a {type(unlabelled).__name__}. Pass one value, a number or text.")
     given = np.asarray(labels, dtype=object)
     if given.ndim != 1:
         raise DataError(f"{name} has shape {given.shape}. Pass a 1-d array with one entry per point.")

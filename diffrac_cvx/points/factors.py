@@ -42,6 +42,11 @@ def scale_rows(U: Factor, s: Array) -> Factor:
     return np.asarray(s[:, None] * U)
 
 
+def scale_both(C: Factor, s: Array) -> Factor:
+    """Return Diag(s) C Diag(s) for a symmetric matrix."""
+    return scale_rows(scale_rows(C, s).T, s)
+
+
 def squared_norm(U: Factor) -> float:
     """Return the sum of the squared entries, tr UU'."""
     entries = U.data if is_sparse(U) else U

@@ -13,10 +13,11 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, as_any
 
 Indices = npt.NDArray[np.intp]
 Sparse = Any  # scipy.sparse.csr_array
+Pair = tuple[Sparse, Array]  # coefficients, (k, n), and right sides, (k,)
 UNIT_ROUNDOFF = 2.0**-53
 EXACT_UNIT, EXACT_SUM = 2.0**-20, 2.0**32  # sums of multiples of the one below the other have no rounding errors
 
@@ -80,16 +81,23 @@ class LinearConstraints(NamedTuple):
 
 
 def linear_rows(A: Any, b: Any, names: Sequence[str]) -> LinearRows:
-    """Return rows scaled by powers of two, without zeros."""
+    """Return rows scaled by powers of two, without zeros.
+
+    A right side that no labels reach is moved to twice the largest sum of a row, and means the same there.
+    """
     coefficients, right = scipy.sparse.csr_array(A, dtype=np.float64), np.asarray(b, dtype=np.float64)
     coefficients.sum_duplicates()
     coefficients.eliminate_zeros()
     coefficients.sort_indices()
     largest = abs(coefficients).max(axis=1).toarray().ravel() if len(right) else right
-    scale = 2.0 ** -np.floor(np.log2(np.where(largest > 0.0, largest, 1.0)))
-    coefficients, right = scipy.sparse.csr_array(scipy.sparse.diags_array(scale) @ coefficients), right * scale
+    exponents, lengths = np.frexp(np.where(largest > 0.0, largest, 1.0))[1] - 1, np.diff(coefficients.indptr)
+    coefficients.data = np.ldexp(coefficients.data, -np.repeat(exponents, lengths))
+    most = np.asarray(abs(coefficients).sum(axis=1)).ravel()
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(right, -exponents)
+    right = np.where(lengths > 0, np.clip(scaled, -2.0 * most, 2.0 * most), np.sign(right))
     # Sums of multiples of one unit are exact as long as they are not too large.
-    size, lengths = np.asarray(abs(coefficients).sum(axis=1)).ravel() + np.abs(right), np.diff(coefficients.indptr)
+    size = most + np.abs(right)
     inexact = coefficients.copy()
     inexact.data = np.abs(coefficients.data - np.round(coefficients.data / EXACT_UNIT) * EXACT_UNIT)
     remainders = np.asarray(inexact.sum(axis=1)).ravel() + np.abs(right - np.round(right / EXACT_UNIT) * EXACT_UNIT)
@@ -128,6 +136,34 @@ def read_linear(given: Any, name: str) -> tuple[Sparse, Array]:
     return A, b
 
 
+def rows_of_some(at_most: Pair | None, equal: Pair | None, kept: Indices) -> tuple[Pair | None, Pair | None]:
+    """Return the inequalities and equations on some of the points that those on all points imply.
+
+    The other labels contribute at most the sum of the absolute values of their coefficients: an equation that has such
+    coefficients becomes two inequalities, and what holds for all labels is dropped.
+    """
+    (inequalities, equations), loose = [list[Pair](), list[Pair]()], list[Pair]()
+    for pair, exact in ((at_most, inequalities), (equal, equations)):
+        if pair is not None:
+            (A, b), others = pair, np.setdiff1d(np.arange(pair[0].shape[1]), kept)
+            reach, inside = (np.asarray(abs(A[:, part]).sum(axis=1)).ravel() for part in (others, kept))
+            is_cut = reach > 0.0
+            exact.append((A[~is_cut][:, kept], b[~is_cut]))
+            for sign in (1.0,) if exact is inequalities else (1.0, -1.0):
+                binds = is_cut & (sign * b + reach < inside)
+                loose.append((sign * A[binds][:, kept], sign * b[binds] + reach[binds]))
+    return tuple(join_pairs(parts) for parts in ([*inequalities, *loose], equations))  # type: ignore[return-value]
+
+
+def join_pairs(parts: Sequence[Pair]) -> Pair | None:
+    """Return the rows of all parts; None if there are none."""
+    parts = [part for part in parts if len(part[1])]
+    if not parts:
+        return None
+    matrices, rights = zip(*parts, strict=True)
+    return scipy.sparse.csr_array(scipy.sparse.vstack(matrices)), np.concatenate(rights)
+
+
 def read_index_lists(given: Any, name: str, least: int) -> tuple[Indices, ...]:
     """Return lists of points, each of at least so many different ones."""
     made = []
@@ -136,7 +172,7 @@ def read_index_lists(given: Any, name: str, least: int) -> tuple[Indices, ...]:
     except TypeError:
         raise DataError(f"{name} is not a list of lists of points. Pass for example {name}=[[0, 1, 2]].") from None
     for k, one in enumerate(lists):
-        points = np.asarray(one)
+        points = as_any(one, f"{name}[{k}]")
         if points.ndim != 1 or (points.size and not np.issubdtype(points.dtype, np.integer)):
             raise DataError(f"{name}[{k}] is not a list of integers. Number the points from 0.")
         if len(points) < least:

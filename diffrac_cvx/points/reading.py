@@ -15,6 +15,7 @@ from diffrac_cvx.points.checks import (
     ArrayT,
     PointWeights,
     as_matrix,
+    as_real,
     as_sparse_table,
     as_table,
     centered_data,
@@ -86,6 +87,7 @@ def read_points(
     """
     if isinstance(X, Table) and not (sample_weight is None and constraints is None):
         raise ParameterError("X is a Table, which holds its weights and constraints. Pass an array with these two.")
+    X = as_stored(X)
     weights = sample_weight if isinstance(sample_weight, PointWeights) else weights_for(X, sample_weight)
     if weights is not None or constraints is not None:
         if constraints is not None and hasattr(X, "toarray"):
@@ -120,6 +122,16 @@ def many_rows(n: int, d: int) -> bool:
 def is_out_of_core(X: Any) -> bool:
     """Return whether a table is read where it lies: a memory map, a dask array, or one that only slices."""
     return isinstance(X, np.memmap) or is_read_by_blocks(X)
+
+
+def as_stored(X: Any) -> Any:
+    """Return a table as it is read: sparse or out of core unchanged, and any other form as an array of real numbers."""
+    if isinstance(X, Table):
+        return X
+    if is_out_of_core(X) or hasattr(X, "toarray"):
+        require_table(X)
+        return X
+    return as_real(X, "X")
 
 
 # Streamed tables
@@ -200,7 +212,10 @@ def table_times(X: Any, W: Array) -> Array:
     """Return X W, shape (n,) or (n, k), for a table that may be streamed."""
 
     def of_block(block: Any) -> Array:
-        return np.asarray(np.asarray(block, dtype=np.float64) @ W)
+        rows = np.asarray(block, dtype=np.float64)
+        if not np.isfinite(rows).all():
+            raise DataError("X has entries that are NaN or infinite. Drop or impute them.")
+        return np.asarray(rows @ W)
 
     if is_read_by_blocks(X):
         return np.concatenate(list(opened(X).map(of_block)))

@@ -89,16 +89,29 @@ class Table:
 
     @property
     def has_known_labels(self) -> bool:
-        return self.chunklets.labeled >= 0
+        return self.chunklets.has_known_labels
 
     @property
     def is_constrained(self) -> bool:
         return self.chunklets.max_size > 0
 
     @property
+    def allows_one_cluster(self) -> bool:
+        """Whether the constraints are satisfied if all points have the same label."""
+        return self.chunklets.allows_one_cluster
+
+    @property
     def is_plain(self) -> bool:
         """Whether the points have neither weights nor constraints, so that they are the rows of the problem."""
         return self.weights is None and not self.is_constrained
+
+    def assign_labels(self, values: Array) -> Array:
+        """Return labels, (n,), that satisfy the constraints, by the (weighted) sums of values over linked points."""
+        return self.chunklets.assign_labels(values, self.weights)
+
+    def chunklet_means(self, values: Array) -> tuple[Array, Array | None]:
+        """Return (weighted) means of the points' values over linked points, and the total weights of these points."""
+        return self.chunklets.means(values, self.weights)
 
     # Transformations
 

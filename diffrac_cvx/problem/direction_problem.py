@@ -12,10 +12,9 @@ import scipy.sparse
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix, format_indices, warn_degenerate
-from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.dense import array_rows
 from diffrac_cvx.points.exclusion import exclude, exclude_columns, is_rounding_noise
-from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_rows, squared_norm
+from diffrac_cvx.points.factors import Factor, Sparse, as_sparse, dense, is_sparse, scale_both, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import (
     UNIT_ROUNDOFF,
     WhiteningErrorBounds,
@@ -33,7 +32,7 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.points.rows import LazyFactor, Mask, Rows
+from diffrac_cvx.points.rows import LazyFactor, Rows
 from diffrac_cvx.points.table import NO_SUMS, Excluded, RowSums, Table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
@@ -71,7 +70,7 @@ class Coordinates:
 
     def inverse_transform_multiplier(self, C: Factor) -> Factor:
         """Return a multiplier of the l1 penalty in the user's coordinates."""
-        return scale_rows(scale_rows(C, 1.0 / self.scale).T, 1.0 / self.scale)
+        return scale_both(C, 1.0 / self.scale)
 
     def labels_factor(self, U: Factor, points: Array) -> LazyFactor:
         """Return the factor of labels for centred points in the user's units, possibly new points."""
@@ -186,12 +185,17 @@ class DirectionProblem:
             return np.eye(len(self.c))
         return self.Y.second_moment() + np.diag(self.a**2)
 
+    @property
+    def B(self) -> Array:
+        """B = A + Diag(c)^2, shape (D, D): the quadratic terms and the diagonal of the l1 penalty."""
+        return self.A + np.diag(self.c**2)
+
     @cached_property
     def W(self) -> Array:
-        """W'(A + Diag(c)^2)W = I, on the range of A + Diag(c)^2, shape (D, r)."""
+        """W'BW = I, on the range of B, shape (D, r)."""
         if self.basis is not None:
             return np.eye(len(self.c))
-        W = whitener_of_gram(self.A + np.diag(self.c**2)) if self.is_large else None
+        W = whitener_of_gram(self.B) if self.is_large else None
         return whitener(np.vstack([self.R, np.diag(self.c)])) if W is None else W
 
     @property
@@ -285,13 +289,6 @@ class DirectionProblem:
         """Return the factor F of the points' labels, Y = FF', that is optimal for V = UU'."""
         return self.sums.expand(self.X.labels_factor(U))
 
-    def labels_factor_of_all(
-        self, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None = None
-    ) -> Array:
-        """Return the factor of labels for all centred points in the user's units, with those of the problem."""
-        F = np.asarray(self.coordinates.labels_factor(U, X_all))
-        return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(self.labels_factor(U)), mask)
-
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.
 
@@ -306,7 +303,7 @@ class DirectionProblem:
         size = len(self.c)
         if result.C is None or not self.has_l1 or result.C.shape != (size, size):
             return None
-        return scale_rows(scale_rows(result.C, self.coordinates.scale).T, self.coordinates.scale)
+        return scale_both(result.C, self.coordinates.scale)
 
 
 def direction_problem(X: Table, nu: float, penalty: Penalty) -> DirectionProblem:
@@ -455,7 +452,7 @@ def offset_solution(X: Table, nu: float) -> Array | None:
 
     There is no closed form if constraints require that some points differ.
     """
-    if not X.chunklets.allow_one_cluster or (nu > 0.0 and X.used_columns().any()):
+    if not X.allows_one_cluster or (nu > 0.0 and X.used_columns().any()):
         return None
     G = np.zeros((X.shape[1] + int(nu < 1.0), 1))
     if nu < 1.0:

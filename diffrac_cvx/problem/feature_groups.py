@@ -1,6 +1,6 @@
 """Feature groups and nonnegative columns given by users, by column number or by column name."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import did_you_mean
-from diffrac_cvx.points.rows import Mask
-from diffrac_cvx.problem.penalties.base import IndexArray
+from diffrac_cvx.points.checks import array_of, did_you_mean
+from diffrac_cvx.points.rows import Indices, Mask
 
 GROUP_FORMS_HINT = (
     "Give a label for each column, ['a', 'a', 'b'], or the columns of each group, {'a': [0, 1], 'b': [2]}."
@@ -25,7 +24,7 @@ Names = Sequence[str] | None  # of the d columns, if they have names
 class FeatureGroups:
     """Feature groups: the group number of each column, and the names of the groups."""
 
-    labels: IndexArray  # (d,)
+    labels: Indices  # (d,)
     names: tuple[str, ...]
 
     @classmethod
@@ -75,12 +74,12 @@ def read_feature_groups(
         return groups
     if isinstance(groups, Mapping):
         return groups_from_lists({str(name): columns for name, columns in groups.items()}, d, names)
-    if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
+    if isinstance(groups, str | bytes) or not (hasattr(groups, "__len__") and np.ndim(array_of(groups))):
         raise ParameterError(f"groups = {groups!r} is not a list. {GROUP_FORMS_HINT}")
     items: list[Any] = list(groups)  # type: ignore[arg-type]
     if items and all(map(is_list, items)):
         return groups_from_lists(dict(enumerate(items)), d, names)
-    if any(np.ndim(item) > 0 or item is None or item != item for item in items):
+    if any(np.ndim(item) > 0 or item is None or item != item or not isinstance(item, Hashable) for item in items):
         raise ParameterError(f"groups has an entry that is not a label. {GROUP_FORMS_HINT}")
     lists: dict[Any, list[int]] = {}
     for column, label in enumerate(items):
@@ -113,7 +112,7 @@ def groups_from_lists(lists: Mapping[Any, Any], d: int | None, names: Names) -> 
     return FeatureGroups(make_readonly(labels), titles)
 
 
-def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None) -> IndexArray | Mask | bool | None:
+def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None) -> Indices | Mask | bool | None:
     """Return the nonnegative columns as a mask, as column numbers, or as True for all columns; None if there are none.
 
     Raises
@@ -123,7 +122,7 @@ def read_nonnegative(nonnegative: Any, d: int | None = None, names: Names = None
     """
     if nonnegative is None or isinstance(nonnegative, bool | np.bool_):
         return True if nonnegative else None
-    if is_list(nonnegative) and np.asarray(nonnegative).dtype.kind == "b":
+    if is_list(nonnegative) and array_of(nonnegative).dtype.kind == "b":
         if d not in (None, len(nonnegative)):
             raise ParameterError(f"nonnegative has {len(nonnegative)} entries for {d} features. Give one per feature.")
         return make_readonly(np.array(nonnegative)) if np.any(nonnegative) else None
@@ -140,7 +139,7 @@ def is_list(value: Any) -> bool:
     return isinstance(value, list | tuple | range) or (hasattr(value, "tolist") and np.ndim(value) == 1)
 
 
-def column_numbers(columns: Any, what: str, d: int | None = None, names: Names = None) -> IndexArray:
+def column_numbers(columns: Any, what: str, d: int | None = None, names: Names = None) -> Indices:
     """Return the numbers of columns given by number or by name.
 
     Raises

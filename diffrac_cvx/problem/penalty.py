@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.points.checks import Array, format_exact, nonnegative, one_of
+from diffrac_cvx.points.checks import Array, array_of, format_exact, nonnegative, one_of
 from diffrac_cvx.problem.feature_groups import (
     FeatureGroups,
     GroupsLike,
@@ -234,7 +234,7 @@ def _frozen(values: Array) -> float | Array:
 
 
 def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
-    array = np.asarray(value)
+    array = array_of(value)
     if array.ndim > 1 or array.dtype.kind not in "biuf":
         raise ParameterError(f"{name} = {value!r} must be a number or a 1-d array of numbers.")
     array = array.astype(np.float64)

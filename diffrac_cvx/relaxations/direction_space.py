@@ -41,6 +41,7 @@ from diffrac_cvx.relaxations.relaxation import (
     parameter,
     value_of,
 )
+from diffrac_cvx.solvers.driver import labels_factor_of_all
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -110,7 +111,7 @@ def v_space(
         if weights is None or solution.G is None:
             return solution
         U = problem.coordinates.transform_factor(solution.G)
-        return solution._replace(F=problem.labels_factor_of_all(U, X_all, weights.mask, constraints))
+        return solution._replace(F=labels_factor_of_all(problem, U, X_all, weights.mask, constraints))
 
     def shortcut() -> Solution | None:
         answer = read_offset_only(points, value_of(terms.nu))
@@ -225,7 +226,7 @@ def lifted(
     coordinates = scaled_coordinates(points, penalty)
     (N, D), ones = coordinates.rows.shape, coordinates.ones
     m, weight = n_rows_of_labels(constraints, points), parameter("nu", nu)
-    block = cp.Variable((m + D, m + D), PSD=True, name="YPV")
+    block = cp.Variable((m + D, m + D), PSD=True, name="YPV_scaled")
     Y, P, V = block[:N, :N], block[:N, m:], block[m:, m:]
     sizes = points.chunklets.sums(np.ones(n))
     imbalance = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / N**2
@@ -336,7 +337,7 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     (N, D), X, ones = coordinates.rows.shape, coordinates.rows, coordinates.ones
     weight = parameter("nu", nu)
     root = CallbackParam(partial(sqrt_one_minus_nu, weight), nonneg=True)
-    V = cp.Variable((D + 1, D + 1), PSD=True, name="V")
+    V = cp.Variable((D + 1, D + 1), PSD=True, name="V_scaled")
     W, cross, offset = V[:D, :D], V[:D, D], V[D, D]
     quadratic_forms = cp.sum(cp.multiply(X @ W, X), axis=1)
     quadratic_forms += 2 * root * cp.multiply(ones, X @ cross) + (1 - weight) * ones**2 * offset

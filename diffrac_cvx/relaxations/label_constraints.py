@@ -111,7 +111,7 @@ class LabelConstraints:
         self.m, self.anchor = len(problem.w), problem.anchor
         if problem.linear is not None:
             self.feasible = FeasibleSigns(problem.linear, problem.anchor)
-            require_feasible(self.feasible, has_known=self.chunklets.labeled >= 0)
+            require_feasible(self.feasible, has_known=self.chunklets.has_known_labels)
         self.triangles = NO_TRIANGLES
         self.stated: dict[str, cp.Constraint] = {}
 
@@ -324,7 +324,7 @@ class LabelConstraints:
 def n_rows_of_labels(constraints: Constraints | None, points: Table) -> int:
     """Return the number of rows of Y: chunklets, and one of y_0 = 1 under linear constraints without known labels."""
     m = points.chunklets.n_chunklets or len(points)
-    return m + int(constraints is not None and constraints.are_linear and points.chunklets.labeled < 0)
+    return m + int(constraints is not None and constraints.are_linear and not points.has_known_labels)
 
 
 def under_constraints(relaxation: Relaxation, matrix: LabelMatrix, stated: Triangles = NO_TRIANGLES) -> Relaxation:

@@ -123,7 +123,7 @@ def penalized_nu(
         return LabelConstraints(X, H.points, penalty, constraints, products=products)
 
     def shortcut() -> Solution | None:
-        return all_ones(H) if value_of(weight) == 0.0 and H.points.chunklets.allow_one_cluster else None
+        return all_ones(H) if value_of(weight) == 0.0 and H.points.allows_one_cluster else None
 
     size = size._replace(side=m, nonzeros=m * m)
     problem = cp.Problem(cp.Minimize(objective), [unit])

@@ -11,8 +11,9 @@ import numpy as np
 from diffrac_cvx.certificates.certificate import Certificate, Proof
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative
-from diffrac_cvx.points.factors import Factor
+from diffrac_cvx.points.factors import Factor, outer_product
 from diffrac_cvx.problem.result import Bracket
 
 if TYPE_CHECKING:
@@ -111,7 +112,8 @@ class Relaxation:
     name, equation : str
         Name of the builder and equation of the paper.
     problem : cvxpy.Problem
-        Problem in coordinates scaled for the solver; its value is that of the equation.
+        Problem in coordinates scaled for the solver; its value is that of the equation.  Its variable ``V_scaled`` is
+        not V in the units of X: after ``problem.solve()``, `V` and `Y` are, as is ``read()``.
     read : callable
         Function that returns the solved variable as a certified `Solution` in the user's coordinates.
     parameters : mapping of str to cvxpy.Parameter
@@ -143,6 +145,33 @@ class Relaxation:
     def trivial(self) -> Bracket:
         """Bounds on the value without a solution."""
         return Bracket(0.0, 1.0) if self.pose is None else self.pose().bracket
+
+    @property
+    def V(self) -> Array | None:
+        """Matrix of directions after ``problem`` was solved, in the units of X and optimally scaled; None without one.
+
+        Shape (d, d), or (d + 1, d + 1) with the offset last if nu < 1, as of a `Result`; `certify_v` certifies it.
+
+        Raises
+        ------
+        ParameterError
+            If the problem has not been solved.
+        """
+        G = self._solved().G
+        return None if G is None else outer_product(G)
+
+    @property
+    def Y(self) -> Array:
+        """Matrix of labels, (n, n), of all points, after ``problem`` was solved; errors are those of `V`."""
+        F = self._solved().F
+        require_memory(8.0 * 2 * len(F) ** 2, f"Y of {len(F)} points", "use the factor read().F")
+        return np.asarray(F @ F.T)
+
+    def _solved(self) -> Solution:
+        """Return the solution, if there is one."""
+        if any(variable.value is None for variable in self.problem.variables()):
+            raise ParameterError(f"{self.name} has no solution. Call problem.solve() or dc.solve(relaxation) first.")
+        return self.read()
 
     def at(self, **values: float) -> Self:
         """Set parameters by name, in place and without recompilation, and return the relaxation.

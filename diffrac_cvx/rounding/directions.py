@@ -257,12 +257,12 @@ def label_candidates(X: Table, F: Array, weights: PairPenalty) -> tuple[Array, A
 
     Both satisfy the constraints.  If labels are known, both are the signs of the products with the labelled points.
     """
-    if X.chunklets.labeled >= 0:
+    if X.has_known_labels:
         return (labels_from_known(F, X.chunklets),) * 2
-    rounded = X.chunklets.assign_labels(kmeans_centered(F, X.weights), X.weights)
+    rounded = X.assign_labels(kmeans_centered(F, X.weights))
     projections = X @ oriented_direction(X, rounded, weights)[1]
     middle = threshold_between(projections, kmeans_1d(projections, X.weights))
-    return rounded, X.chunklets.assign_labels(projections - middle, X.weights)
+    return rounded, X.assign_labels(projections - middle)
 
 
 def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:

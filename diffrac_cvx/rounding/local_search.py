@@ -1,9 +1,11 @@
 r"""Local search for partitions into K clusters of low objective: alternation and single moves, from several starts.
 
 With labels at the corners of a simplex, F (m, K - 1) with unit rows whose products are -1/(K - 1) between clusters, the
-objective of `certify_clusters` without an l1 term is, with the rows R of `objective_rows`,
+objective of `certify_clusters` without an l1 term is
 
-.. math:: 1 - \|R^\top F\|_F^2.
+.. math:: 1 - \|R^\top F\|_F^2,
+
+with the row :math:`p\,(\sqrt{1 - \nu},\ (X^\top P X + \mathrm{Diag}(a)^2)^{+1/2} x)` of R for a point of weight p.
 
 It is concave in F, so that an alternation between F and the fitted values RR'F never increases it.
 
@@ -18,12 +20,10 @@ import numpy as np
 import scipy.cluster.hierarchy
 import scipy.sparse
 
-from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, lanczos, row_products, unit_rows
+from diffrac_cvx.points.linear_algebra import inverse_or_one, lanczos, row_products, unit_rows
 from diffrac_cvx.points.table import Table
-from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.rounding.many_clusters import ClusterIndices, kmeans_rows
 
 MAX_ALTERNATIONS = 200
@@ -43,41 +43,6 @@ class Partition(NamedTuple):
     objective: float
 
 
-def best_partition(
-    X: Table, n_clusters: int, starts: Iterable[ClusterIndices], *, nu: float, weights: PairPenalty
-) -> Partition:
-    """Return the partition of least objective that a local search finds from the starts, clusters (n,) of the points.
-
-    The objective is that of `certify_clusters` up to rounding errors, for any nu and ridge and for K >= 2.  Clusters
-    may become empty, as in the certified bounds.  The points of a chunklet, and equal points, move together, from the
-    cluster of the first one: weights count as copies.
-
-    Raises ParameterError with an l1 penalty or known signs: the directions are then not linear in the labels, and
-    single moves have no closed form.
-    """
-    if not (weights.is_zero and weights.is_even):
-        raise ParameterError("the local search of partitions supports a ridge only. Omit lam and nonnegative.")
-    points, R = X.chunklets.means(X.array(), X.weights)[0], objective_rows(X, nu, weights.a)
-    _, first, place = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    rows = np.zeros((len(first), R.shape[1]))
-    np.add.at(rows, place.ravel(), R)
-    chunklets = (X.chunklets.firsts(np.asarray(start, np.float64)).astype(np.int64) for start in starts)
-    found = descend_from_starts(rows, n_clusters, (clusters[first] for clusters in chunklets))
-    return Partition(X.chunklets.repeat(found.clusters[place.ravel()]), found.objective)
-
-
-def objective_rows(X: Table, nu: float, a: Array) -> Array:
-    r"""Return the rows R, one for each chunklet or point, such that the objective of F is 1 - |R'F|^2.
-
-    The row of a point of weight p is :math:`p\,(\sqrt{1 - \nu},\ (X^\top P X + \mathrm{Diag}(a)^2)^{+1/2} x)`, that of
-    a chunklet is their sum.  O(n d min(n, d)).
-    """
-    p = X.normalized_weights
-    Q = column_basis(X.weighted_rows().array(), a)
-    rows = np.column_stack([np.sqrt(p)[:, None] * Q, (1.0 - nu) ** 0.5 * p])
-    return X.chunklets.signed_sums(rows)
-
-
 def simplex_corners(n_clusters: int) -> Array:
     """Return K unit rows in K - 1 dimensions with products -1/(K - 1)."""
     basis = np.linalg.qr(np.eye(n_clusters) - 1.0 / n_clusters)[0]
@@ -87,23 +52,6 @@ def simplex_corners(n_clusters: int) -> Array:
 def partition_objective(R: Array, corners: Array, clusters: ClusterIndices) -> float:
     """Return 1 - |R'F|^2 for labels at the corners."""
     return 1.0 - float(np.sum((R.T @ corners[clusters]) ** 2))
-
-
-def descend_from_starts(R: Array, n_clusters: int, starts: Iterable[ClusterIndices]) -> Partition:
-    """Return the partition of the rows R, (m, D), of least 1 - |R'F|^2 that `descend` finds from starts, (m,) each.
-
-    Of equal objectives the first is kept.  After the deadline no start is searched but the first.
-    """
-    best: Partition | None = None
-    for start in starts:
-        if best is not None and is_late():
-            break
-        found = descend(R, n_clusters, start)
-        if best is None or found.objective < best.objective - MIN_GAIN:
-            best = found
-    if best is None:
-        raise ParameterError("starts is empty. Pass at least one partition.")
-    return best
 
 
 def descend(R: Array, n_clusters: int, clusters: ClusterIndices) -> Partition:
@@ -148,7 +96,7 @@ def usual_partitions(X: Table, n_clusters: int, *, rng: np.random.Generator | in
     sorted order.  They are omitted for more than 5000 distinct points, or if they would end after the deadline.
     """
     scale = inverse_or_one(np.sqrt(X.mean_squares()))
-    points, merged_weight = X.chunklets.means(X.array() * scale, X.weights)
+    points, merged_weight = X.chunklet_means(X.array() * scale)
     yield X.chunklets.repeat(kmeans_rows(points, n_clusters, rng=rng, sample_weight=merged_weight))
     distinct, place = np.unique(points, axis=0, return_inverse=True)
     m, d = distinct.shape

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.machine.deadlines import is_late
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_weights, positive_int, repetitions
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import (
     column_basis,
@@ -69,7 +69,7 @@ def kmeans_rows(
     points = points / (float(np.abs(points).max()) or 1.0)
     weights = normalize_weights(sample_weight, len(points))
     points = points - mean_of(points, weights)
-    n_init, random = positive_int(n_init, "n_init"), as_generator(rng)
+    n_init, random = repetitions(n_init, "n_init"), as_generator(rng)
 
     def distortion(clusters: ClusterIndices) -> float:
         deviations = points - means_of(points, clusters, weights)[clusters]
@@ -165,10 +165,10 @@ def cluster_jointly(X: Table, result: Result, n_clusters: int, *, weights: PairP
     """
 
     def assign(points: Array, found: ClusterIndices) -> ClusterIndices:
-        merged, merged_weight = X.chunklets.means(points, X.weights)
+        merged, merged_weight = X.chunklet_means(points)
         return X.chunklets.repeat(lloyd(merged, means_of(points, found, X.weights), merged_weight))
 
-    merged, merged_weight = X.chunklets.means(solution_embedding(X, result), X.weights)
+    merged, merged_weight = X.chunklet_means(solution_embedding(X, result))
     start = X.chunklets.repeat(kmeans_rows(merged, n_clusters, rng=rng, sample_weight=merged_weight))
     found, points, W = alternate_fits(X, start, assign, weights)
     centers, sizes = means_of(points, found, X.weights), np.bincount(found, X.weights)

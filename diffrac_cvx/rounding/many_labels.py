@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import is_late
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int, warn_degenerate
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int, repetitions, warn_degenerate
 from diffrac_cvx.points.linear_algebra import leading_right_vectors
 from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE
 
@@ -99,7 +99,7 @@ def fit_label_mixture(
 
     Parameters, warnings and errors are those of procrustes.
     """
-    F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), positive_int(n_init, "n_init")
+    F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), repetitions(n_init, "n_init")
     if k > len(F):
         raise ParameterError(f"k = {k} is more than the {len(F)} points; reduce k")
     random, n = as_generator(rng), len(F)

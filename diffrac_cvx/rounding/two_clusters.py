@@ -10,12 +10,13 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import (
     Array,
+    as_any,
     as_data,
     as_generator,
     as_labels,
     as_matrix,
     normalize_weights,
-    positive_int,
+    repetitions,
 )
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of
 from diffrac_cvx.points.factors import FactorTable
@@ -135,7 +136,7 @@ def goemans_williamson(
         If n_samples or rng is invalid.
     """
     (factor, weights), random = _as_factor(F, sample_weight), as_generator(rng)
-    normals = (random.standard_normal(factor.shape[1]) for _ in range(positive_int(n_samples, "n_samples")))
+    normals = (random.standard_normal(factor.shape[1]) for _ in range(repetitions(n_samples, "n_samples")))
     candidates = (apply_constraints(_project(factor, normal), constraints, weights) for normal in normals)
     return max(candidates, key=lambda y: separation(factor, y, weights))
 
@@ -167,7 +168,7 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
     DataError
         If values is not a 1-d array of finite numbers.
     """
-    raw = np.asarray(values)
+    raw = as_any(values, "values")
     if raw.ndim != 1:
         raise DataError(f"values has shape {raw.shape}; pass a 1-d array")
     weights = normalize_weights(sample_weight, len(raw))
@@ -236,7 +237,7 @@ def apply_constraints(
     DataError
         If the constraints do not fit these points, or contradict each other.
     """
-    scores = as_matrix(np.asarray(labels).reshape(-1, 1), "labels")[:, 0]
+    scores = as_matrix(as_any(labels, "labels").reshape(-1, 1), "labels")[:, 0]
     weights = normalize_weights(sample_weight, len(scores))
     signs = np.where(scores >= 0.0, 1.0, -1.0)
     return chunklets_of(constraints, len(scores)).adjust_labels(signs, scale_by_weights(scores, weights))
@@ -251,7 +252,7 @@ def alternate(Q: Array, y: Array, chunklets: Chunklets) -> Array:
     reached = separation(Q, y)
     for _ in range(MAX_REFINEMENTS):
         candidate = _kmeans_of_chunklets(Q @ (Q.T @ (y - y.mean())), None, chunklets)
-        candidate = candidate * (1.0 if chunklets.labeled >= 0 else y[0] * candidate[0])
+        candidate = candidate * (1.0 if chunklets.has_known_labels else y[0] * candidate[0])
         attained = separation(Q, candidate)
         if attained <= reached * (1.0 + 64 * EPS):
             break

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_problem import UNPENALIZED, labels_by_zeros, number_by_first
+from diffrac_cvx.certificates.block_problem import UNPENALIZED, labels_of_pattern, number_by_first
 from diffrac_cvx.certificates.certificate import Certificate
 from diffrac_cvx.certificates.checker import state, to_proof
 from diffrac_cvx.certificates.consistency import RoundingBound
@@ -20,13 +20,14 @@ from diffrac_cvx.certificates.screening import screen_components
 from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int
-from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int, require_callback
+from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.exclusion import exclude_columns
 from diffrac_cvx.points.factors import Factor, as_sparse, dense, is_sparse, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.points.reading import Sample, read_points
+from diffrac_cvx.points.rows import Mask
 from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
@@ -107,6 +108,7 @@ class Stopping:
         self.tol, self.rtol = positive(tol, "tol"), in_unit_interval(rtol, "rtol")
         self.max_iter = positive_int(max_iter, "max_iter")
         self.timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
+        require_callback(callback)
         self.callback, self.thread = callback, threading.get_ident()
         self.last_callback = 0.0  # time of the last callback
         self.progress = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
@@ -388,10 +390,16 @@ def with_all_points(
     """Return the result with a row of F also for the points of weight 0."""
     if weights is None or not weights.has_zeros:
         return found
-    F = problem.labels_factor_of_all(
-        problem.coordinates.transform_result(found), points.array(), weights.mask, constraints
-    )
-    return replace(found, factor=F)
+    U = problem.coordinates.transform_result(found)
+    return replace(found, factor=labels_factor_of_all(problem, U, points.array(), weights.mask, constraints))
+
+
+def labels_factor_of_all(
+    problem: DirectionProblem, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None
+) -> Array:
+    """Return the factor of labels for all centred points in the user's units; the mask is of those of the problem."""
+    F = np.asarray(problem.coordinates.labels_factor(U, X_all))
+    return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(problem.labels_factor(U)), mask)
 
 
 def with_bracket(error: DataError, bounds: Bracket) -> DataError:
@@ -408,12 +416,11 @@ def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> 
     """
     if not (problem.has_l1 and problem.pair_penalty.splits_into_blocks):
         return None
-    penalized, pattern = np.flatnonzero(problem.c > 0.0), as_sparse(point.U).astype(bool)
-    if not 0 < 2 * pattern.count_nonzero() <= np.prod(pattern.shape):
+    penalized, U = np.flatnonzero(problem.c > 0.0), as_sparse(point.U)
+    if not 0 < 2 * U.count_nonzero() <= np.prod(U.shape):
         return None
-    rows = pattern[penalized].astype(float)
     found = np.full(len(problem.c), UNPENALIZED)
-    found[penalized] = labels_by_zeros(rows @ rows.T)
+    found[penalized] = labels_of_pattern(U[penalized])
     if found.max(initial=0) == 0:
         return None
     d, certified = len(problem.coordinates.scale) - int(problem.coordinates.has_offset), None

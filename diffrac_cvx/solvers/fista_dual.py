@@ -261,7 +261,7 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
     if U is None:
         U = dual.W / max(dual.W.shape[1], 1) ** 0.5
     else:  # at tr NV = 1
-        N = problem.A + (0.0 if isinstance(dual.pair_penalty, BoxWithDiagonal) else np.diag(problem.c**2))
+        N = problem.A if isinstance(dual.pair_penalty, BoxWithDiagonal) else problem.B
         U = U / max(float(np.sum(U * times(N, U))), 1e-300) ** 0.5
     return problem.inverse_sqrt(problem.X.quadratic_forms(U), 1e-4), theta(problem, dual, U, 0.0)
 

@@ -169,11 +169,12 @@ def run_solver(
         limits = {iterations: max_iter, seconds: timer.time_left}
         limits = {name: limit for name, limit in limits.items() if limit is not None}
         options = {**dict.fromkeys(tolerances, accuracy * tol), **limits, **given}
+        max_iter = options.get(iterations)
     try:
         with warnings.catch_warnings():
             # CVXPY warns about inaccurate solutions; the certified bounds quantify the inaccuracy.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
-            problem.solve(solver=solver, warm_start=False, **options)
+            problem.solve(solver=solver, **{"warm_start": False, **options})
         is_solved, is_limited = True, problem.status == "user_limit"
     except cp.error.SolverError:
         is_solved = is_limited = False
@@ -186,7 +187,7 @@ def run_solver(
     stats = problem.solver_stats  # SCS does not report that its time limit ended it
     solve_time = 0.0 if stats is None else float(stats.solve_time or 0.0)
     n_iter = int(stats.num_iters or 0) if is_solved and stats is not None else 0
-    is_limited |= (max_iter is not None and n_iter >= max_iter) or solve_time >= remaining
+    is_limited |= (isinstance(max_iter, int) and n_iter >= max_iter) or solve_time >= remaining
     return n_iter, is_limited, [variable.value for variable in all_variables(problem)]
 
 

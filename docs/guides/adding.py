@@ -143,9 +143,9 @@ del dc.registry.SOLVERS["fixed_point"]
 assert not found.disagreements
 
 # %%
-# Inside the package: a module in ``diffrac_cvx/solvers/`` that imports neither CVXPY nor a relaxation, a record in
-# ``diffrac_cvx/registry.py``, and a line in ``experiments/validate/cells.py``, so that ``make validate`` compares it with the
-# reference implementation. `certify_v` certifies points from any other source, without this loop (:doc:`certificates`).
+# Inside the package: a module in ``diffrac_cvx/solvers/`` that imports neither CVXPY nor a relaxation, and a record in
+# ``diffrac_cvx/registry.py``, from which ``make validate`` compares it with the reference implementation. `certify_v`
+# certifies points from any other source, without this loop (:doc:`certificates`).
 #
 # A rounding
 # ----------

@@ -90,6 +90,18 @@ assert loose.lower <= result.lower <= result.upper <= loose.upper
 assert relaxation.problem.value > loose.upper
 
 # %%
+# A problem that you solve yourself
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# ``relaxation.problem`` is a plain CVXPY problem in scaled columns: the value of its variable ``V_scaled`` is not V.
+# ``relaxation.V`` and ``relaxation.Y`` read the solution in the units of X.
+
+relaxation.problem.solve(solver="CLARABEL")
+own = dc.certify_v(X, relaxation.V, 0.8, penalty)
+print(f"CVXPY reports {relaxation.problem.value:.6f}, certified {own}")
+assert own.lower <= result.upper
+assert result.lower <= own.upper <= result.upper + 1e-4
+
+# %%
 # Labels' matrices: certify_y
 # ---------------------------
 # With :math:`K = \tfrac1n (\Pi_n - H_a) + \tfrac{\nu}{n^2} 1 1^\top`, Eq. (8) is to minimise tr KY over :math:`Y \succeq 0`,

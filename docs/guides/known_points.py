@@ -23,13 +23,29 @@ print(f"{len(X)} points make {constraints.chunklets_of(len(X)).n_chunklets} rows
 # %%
 # Labels may be other numbers or text of two classes: the first in sorted order is -1. None, NaN, pd.NA and "" mean unlabelled;
 # so does -1 beside two other values, with a warning, and any value passed as ``unlabelled=``.
-# ``groups=`` takes a number for each row, such as that of its patient. Contradictory constraints are an error that lists the
-# points involved:
+# ``groups=`` takes a number or text for each row, such as the name of its patient. Contradictory constraints are an error that lists
+# the points involved:
 
 try:
     dc.low_rank(X, constraints=dc.Constraints(must_link=[(0, 5), (5, 9)], cannot_link=[(0, 9)]))
 except dc.DataError as error:
     print(error)
+
+# %%
+# Constraints name rows by their numbers, so they are about one table. The number of rows is known from labels, groups or rows of
+# inequalities, and otherwise from ``n_points=``. Another table, such as a fold of a cross-validation, is then refused; without
+# ``n_points`` pairs are about the rows of whatever table is fitted. ``take`` gives the constraints of some rows:
+
+half = np.arange(0, len(X), 2)
+try:
+    dc.DiffracClustering().fit(X[half], constraints=constraints)
+except dc.DataError as error:
+    print(error)
+part = constraints.take(half)
+print(
+    f"{len(half)} rows: {len(part.must_link)} pairs, {np.count_nonzero(part.labels)} known labels"
+)
+dc.DiffracClustering().fit(X[half], constraints=part)
 
 # %%
 # The same problem in three spaces

@@ -106,7 +106,7 @@ except dc.ResourceError as error:
 # - a **table that only slices**, such as a data set of h5py or zarr, with as many rows: an object with a shape, a NumPy dtype and
 #   row slices. Whole chunks are read, one at a time;
 # - a **dask array** with as many rows: sums over the rows are computed where its chunks lie, and only sums and small samples of
-#   rows are sent. On a cluster (:doc:`../cluster`), persist it first, so that no pass computes it again. Its chunk sizes have to be
+#   rows are sent. On a cluster (:doc:`/cluster`), persist it first, so that no pass computes it again. Its chunk sizes have to be
 #   known: ``X.compute_chunk_sizes()``;
 # - a **sparse matrix** of scipy, for word counts and categories: its columns are centred and scaled implicitly. With an
 #   l1 penalty this works for many thousands of columns; without one V is dense, which limits the number of columns.

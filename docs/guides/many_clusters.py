@@ -129,10 +129,10 @@ print(f"k-means: {dc.metrics.adjusted_rand_score(groups, others):.2f}")
 # %%
 # Partitions of lower objective
 # -----------------------------
-# The objective above is rarely minimal at the clusters of the estimator. ``best_partition`` in ``rounding/local_search.py``
-# searches for lower ones. It starts from given partitions, for example the labels of the estimator, k-means, Ward's method
-# and spectral clustering. It alternates between labels and fitted values, then makes the best single moves until none lowers the
-# objective, and returns the best local optimum. It gives upper bounds to searches for the optimal partition.
+# The objective above is rarely minimal at the clusters of the estimator. A local search finds lower ones. It starts from given
+# partitions, for example the labels of the estimator, k-means, Ward's method and spectral clustering. It alternates between
+# labels and fitted values, then makes the best single moves until none lowers the objective, and returns the best local optimum.
+# `optimal_partition` begins with it.
 #
 # **The estimator does not use it, because partitions of lower objective are not closer to the classes.** The rule was fixed before
 # the runs: use it if the mean adjusted Rand index falls neither on the sets of ``make many-clusters`` nor on 17 held-out tables.

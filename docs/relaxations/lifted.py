@@ -43,15 +43,15 @@ for name, penalty in (
 # %%
 # Adding a constraint
 # -------------------
-# ``relaxation.problem`` is an ordinary `cvxpy.Problem`. The first block of its variable ``YPV`` is Y. Here two points that the
-# solution labels differently get the soft must-link constraint :math:`Y_{ij} \ge 1/2`. The value can only increase.
+# ``relaxation.problem`` is an ordinary `cvxpy.Problem`. The first block of its variable ``YPV_scaled`` is Y. Here two points that
+# the solution labels differently get the soft must-link constraint :math:`Y_{ij} \ge 1/2`. The value can only increase.
 
 relaxation = dc.lifted(X, 0.8, sparse)
 free = dc.solve(relaxation, "SCS", tol=1e-5)
 agreement = free.F @ free.F.T
 i, j = np.unravel_index(np.argmin(agreement), agreement.shape)
 block = next(
-    variable for variable in relaxation.problem.variables() if variable.name() == "YPV"
+    variable for variable in relaxation.problem.variables() if variable.name() == "YPV_scaled"
 )
 together = cp.Problem(
     relaxation.problem.objective, [*relaxation.problem.constraints, block[i, j] >= 0.5]
@@ -67,4 +67,5 @@ assert together.value > free.value
 # With an equality, :math:`Y_{ij} = 1`, there is no interior point, and first-order solvers stall: use `Constraints` instead, which give
 # the two points one row. :doc:`/auto/guides/adding` turns such a problem into a relaxation with a certificate of its own.
 #
-# The columns are scaled in CVXPY, so that V there is not in the units of X; ``free.V`` is.
+# The columns are scaled in CVXPY, so that V in this variable is not in the units of X. After ``relaxation.problem.solve()``, as after
+# `solve`, ``relaxation.V`` and ``relaxation.Y`` are the solution in the units of X.

@@ -168,7 +168,7 @@ def cluster_threads(task: Task, address: str) -> Iterator[Executor]:
     """
     try:
         distributed = import_module("distributed")
-        client = distributed.Client(address, timeout=PATIENCE)
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except ModuleNotFoundError as absent:
         raise SweepError(
             f"a sweep on a cluster needs {absent.name}, which is missing. Run pip install 'diffrac-cvx[scale]'."

@@ -92,10 +92,10 @@ def two_labels(rng: np.random.Generator, n: int, share: float) -> Array:
     return rng.permutation(np.where(np.arange(n) < round(share * n), 0.5, -0.5))
 
 
-def along_direction(rng: np.random.Generator, share: float, n: int = N, d: int = D) -> Array:
+def along_direction(rng: np.random.Generator, share: float) -> Array:
     """Return two groups along a random direction of a Gaussian cloud."""
-    v = rng.standard_normal(d)
-    return normal(rng, n, d) + SEPARATION * np.outer(two_labels(rng, n, share), v / np.linalg.norm(v))
+    v = rng.standard_normal(D)
+    return normal(rng, N, D) + SEPARATION * np.outer(two_labels(rng, N, share), v / np.linalg.norm(v))
 
 
 def hidden_direction(rng: np.random.Generator, d: int = D) -> Array:
@@ -106,9 +106,9 @@ def hidden_direction(rng: np.random.Generator, d: int = D) -> Array:
     return np.asarray(X + 1.5 * rng.standard_normal((N, 1)) * rng.standard_normal(d))
 
 
-def some_columns(rng: np.random.Generator, share: float, informative: int, n: int = WIDE_N, d: int = WIDE_D) -> Array:
+def some_columns(rng: np.random.Generator, share: float) -> Array:
     """Return two groups that differ in some columns of a wide table, each by less than a standard deviation."""
-    X, y = normal(rng, n, d), two_labels(rng, n, share)
+    X, y, informative = normal(rng, WIDE_N, WIDE_D), two_labels(rng, WIDE_N, share), 60
     X[:, :informative] += SEPARATION * 2.0 / informative**0.5 * y[:, None]
     return X
 
@@ -137,8 +137,8 @@ WITH: dict[str, Draw] = {
     "three groups": lambda rng: three_groups(rng, 240, 8),
     "latent classes": latent_classes,
     "log-normal groups": lambda rng: np.exp(0.5 * along_direction(rng, 0.4)),
-    "halves, wide": lambda rng: some_columns(rng, 0.5, 60),
-    "30 to 70, wide": lambda rng: some_columns(rng, 0.3, 60),
-    "15 to 85, wide": lambda rng: some_columns(rng, 0.15, 60),
+    "halves, wide": lambda rng: some_columns(rng, 0.5),
+    "30 to 70, wide": lambda rng: some_columns(rng, 0.3),
+    "15 to 85, wide": lambda rng: some_columns(rng, 0.15),
     "three groups, wide": lambda rng: three_groups(rng, 90, WIDE_D),
 }

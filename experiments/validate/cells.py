@@ -1,12 +1,21 @@
 """Compare the fast solvers with the SDP oracles on the instances of `dc.validate`; exit 1 if anything is wrong."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import ComparisonTask, Method, relaxation_method, solver_method, worst_disagreement
 from diffrac_cvx.comparison.validation import Design, all_designs, find_violations, read_answer
-from diffrac_cvx.registry import explain_unsupported
+from diffrac_cvx.registry import (
+    RELAXATIONS,
+    SOLVERS,
+    explain_unsupported,
+    from_constrained,
+    from_normalized,
+    same_value,
+)
 from experiments.harness.sweep import Cell, Row
 
 TABLE = "validation"  # in figures
@@ -17,25 +26,26 @@ TOLERANCE = 1e-4  # of every method but low_rank
 MOST_LIFTED = 50  # largest n + d for SCS on the lifted form: a cone of side 66 takes minutes
 REFERENCE = "v_space"
 
-METHODS = {  # problems with the same value, so that all their bounds must be consistent
-    "low_rank": solver_method("low_rank", tol=1e-6, max_iter=3000),
-    "fista": solver_method("fista", max_iter=1500),
-    REFERENCE: relaxation_method("v_space", "CLARABEL"),
-    "v_space SCS": relaxation_method("v_space", "SCS"),
-    "lifted": relaxation_method("lifted", "CLARABEL"),
-    "lifted SCS": relaxation_method("lifted", "SCS"),
-    "penalized_nu": relaxation_method("penalized_nu", "CLARABEL"),
-    "penalized_nu SCS": relaxation_method("penalized_nu", "SCS"),
-}
-FAST = ("low_rank", "fista")  # their bounds must contain the values of the others
-NORMALIZED = {
-    "normalized": relaxation_method("v_space_normalized", "CLARABEL"),
-    "normalized SCS": relaxation_method("v_space_normalized", "SCS"),
-}
-CONSTRAINED = {
-    "constrained_alpha": relaxation_method("constrained_alpha", "CLARABEL"),
-    "constrained_alpha SCS": relaxation_method("constrained_alpha", "SCS"),
-}
+OPTIONS: dict[str, dict[str, Any]] = {"low_rank": {"tol": 1e-6, "max_iter": 3000}, "fista": {"max_iter": 1500}}
+
+
+def by_cvxpy(bounds_15: Callable[..., dc.Bracket | None]) -> dict[str, Method]:
+    """Return the relaxations that imply bounds on (15) in this way, by each CVXPY solver, by their names in the table.
+
+    The name has no solver for CLARABEL.
+    """
+    return {
+        name.removeprefix("v_space_") + (" SCS" if solver == "SCS" else ""): relaxation_method(name, solver)
+        for name, record in RELAXATIONS.items()
+        if record.bounds_15 is bounds_15
+        for solver in ("CLARABEL", "SCS")
+    }
+
+
+FAST = [name for name, record in SOLVERS.items() if not record.skip_reason]  # their bounds must contain all values
+# Methods of problems with the same value, so that all their bounds must be consistent.
+METHODS = {name: solver_method(name, **OPTIONS.get(name, {})) for name in FAST} | by_cvxpy(same_value)
+NORMALIZED, CONSTRAINED = by_cvxpy(from_normalized), by_cvxpy(from_constrained)
 RELATED = NORMALIZED | CONSTRAINED
 
 

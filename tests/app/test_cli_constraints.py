@@ -38,7 +38,7 @@ def test_a_report_says_that_no_split_that_respects_what_is_known_is_cheaper(tabl
     text = report.read_text()
     assert "no split that satisfies the constraints costs less" in text
     assert "optimal value of the relaxation that was solved" not in text
-    start = text.index("import pandas")
+    start = text.index("import diffrac_cvx as dc")
     namespace = {}
     exec(unescape(text[start : text.index("</pre>", start)]), namespace)
     rows = list(csv.DictReader(out.open()))

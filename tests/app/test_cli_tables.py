@@ -91,7 +91,8 @@ def test_nothing_that_fails_is_suggested(on_table):
 
 def test_genes_as_rows_are_transposed_and_their_largest_variances_selected(on_table, tmp_path):
     status, _, error = on_table(GENES)
-    assert (status, "if 'gene' names features, transpose the table" in error) == (2, True)
+    assert (status, "if 'gene' names features, transpose the table (--drop, --transpose)" in error) == (2, True)
+    assert suggested(error)[1] == "diffrac-cvx cluster 'my table.csv' --no-structure --transpose"
     options = ["--transpose", "--top-variance", "10", "--out", "o.csv", "--report", "r.html"]
     _, printed, _ = on_table(GENES, *options)
     assert "20 points, 10 features" in printed
@@ -107,8 +108,11 @@ def test_a_column_that_is_too_large_is_named_and_the_option_that_helps_follows_a
     assert (status, "columns 'huge' of X have magnitudes outside" in error) == (2, True)
     frame = BASE.assign(id=np.arange(N) + 7, age=np.where(SIDE > 0, 999, np.arange(N) % 50))
     _, printed, _ = on_table(frame)
-    assert "column 'id' numbers the rows but is used as a feature. Drop it if it is not one" in printed
-    assert "column 'age' is 999 in 40 rows, far from the others. If it is missing, say so" in printed
+    assert "column 'id' numbers the rows but is used as a feature. Drop it if it is not one (--drop)." in printed
+    assert "column 'age' is 999 in 40 rows, far from the others. If it is missing, say so (--na-values)." in printed
+    (checked,) = [line for line in printed.splitlines() if line.startswith("Check these features first: ")]
+    assert all(words in checked for words in ("'id' numbers the rows", "'age' is 999 in 40 rows"))
+    assert "Check these features" not in on_table(BASE)[1]
     assert "80 points, one feature;" in on_table(BASE[["a"]])[1]
 
 

@@ -805,6 +805,21 @@ def test_false_branches_with_the_bound_of_all_labels_are_not_confirmed():
         dc.check_certificate(X, alone)
 
 
+def test_a_proof_whose_sums_overflow_does_not_stand_for_the_branches_that_are_missing():
+    X = np.random.default_rng(0).standard_normal((9, 2))
+    labels = np.where(np.arange(9) % 3 == 2, -1.0, 1.0)
+    linked = [(0, int(i)) for i in np.flatnonzero(labels > 0.0)[1:]], [(0, int(i)) for i in np.flatnonzero(labels < 0)]
+    branch = dc.low_rank(X, 1.0, dc.Penalty(ridge=0.3), constraints=dc.Constraints(*linked), tol=1e-6).certificate
+    rows = dc.Constraints(equal=(np.eye(1, 9) - np.eye(1, 9, 1), [0.0]))
+    given = dc.optimal_labels(X, ridge=0.3, constraints=rows, tol=1e-3).certificate
+    assert branch.lower > given.upper + 0.1
+    mu, multipliers = np.full(10, 1e300), np.zeros((1, 10))
+    mu[2:4], multipliers[0, :4] = 2e307, [8e307, -8e307, 2e307, 2e307]  # whose absolute sum is infinite
+    proofs = branch.proofs[0]._replace(signs=np.append(labels, 1.0)), Proof(diagonal=mu, equal=multipliers)
+    false = replace(given, lower=0.0, upper=1.0, labels=None, direction=None, proofs=proofs)
+    assert dc.check_certificate(X, false).lower == 0.0
+
+
 # Damaged files
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from instances import signs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -43,10 +44,6 @@ def planted():
 @pytest.fixture(scope="module")
 def model(planted):
     return dc.DiffracClusteringCV(**SMALL).fit(planted.X)
-
-
-def signs(model):
-    return 2.0 * model.labels_ - 1.0
 
 
 def test_the_agreement_with_a_single_cluster_is_zero():

@@ -17,11 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarni
 
 
 @pytest.fixture(scope="module")
-def planted():
-    return dc.datasets.make_planted(120, 6, noise=0.1, rng=3)
-
-
-@pytest.fixture(scope="module")
 def iris():
     X, y = load_iris(return_X_y=True)
     shown = np.concatenate([np.random.default_rng(0).permutation(np.flatnonzero(y == k))[:4] for k in range(3)])

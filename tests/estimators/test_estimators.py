@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from instances import signs
 from sklearn.base import clone
 from sklearn.datasets import make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -24,19 +25,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarni
 
 
 @pytest.fixture(scope="module")
-def planted():
-    return dc.datasets.make_planted(120, 6, noise=0.1, rng=3)
-
-
-@pytest.fixture(scope="module")
 def many():
     rng = np.random.default_rng(0)
     Y = rng.choice([-1.0, 1.0], size=(400, 3))
     return np.hstack([Y, rng.standard_normal((400, 4))]) @ rng.standard_normal((7, 7)), Y
-
-
-def signs(model):
-    return 2.0 * model.labels_ - 1.0
 
 
 @pytest.mark.parametrize("solver", ["low_rank", "fista"])
@@ -284,7 +276,7 @@ def test_labels_obey_rows_and_the_gap_is_that_of_the_best_labels_that_do(rows):
     X = dc.datasets.make_planted(40, 3, 3, rng=0).X * [1.0, 1e3, 1e-3] + 5.0
     constraints = dc.Constraints(**rows)
     model = dc.DiffracClustering(ridge=0.3).fit(X, constraints=constraints)
-    labels = 2.0 * model.labels_ - 1.0
+    labels = signs(model)
     assert constraints.linear_of(40).violated(labels) == []
     np.testing.assert_array_equal(labels, model.optimal_.labels)
     assert model.label_gap_ <= 1e-3

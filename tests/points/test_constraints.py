@@ -102,7 +102,7 @@ def test_without_constraints_the_operations_of_chunklets_are_those_of_single_poi
 )
 def test_one_cluster_is_allowed_unless_two_points_have_to_differ(constraints, allowed):
     X = np.random.default_rng(0).standard_normal((5, 2))
-    assert chunklets_of(constraints, 5).allow_one_cluster == allowed
+    assert chunklets_of(constraints, 5).allows_one_cluster == allowed
     result = dc.low_rank(X, nu=0.0, ridge=0.1, constraints=constraints)
     assert (result.status is dc.Status.CLOSED_FORM) == allowed
     assert (result.upper < 1e-9) == allowed

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from entrances import functions_of
 from forms import BY_PARTS, FORMS, each_form, quick_or_slow
 from instances import assert_overlap
 
@@ -65,22 +66,6 @@ ESTIMATORS = {
     "DiffracClusteringCV": lambda: dc.DiffracClusteringCV(ridges=(0.1,), lams=(0.0,), nus=(1.0,), random_state=0),
     "MultiLabelDiffrac": lambda: dc.MultiLabelDiffrac(random_state=0),
 }
-
-
-def functions_of(first):
-    """Return the public functions whose first parameter has this name, by name."""
-    found = {}
-    for module in (dc, dc.baselines, dc.paths, dc.plotting, dc.rounding, dc.metrics):
-        names = getattr(module, "__all__", None) or [n for n, f in vars(module).items() if is_own(f, module)]
-        for name in names:
-            function = getattr(module, name)
-            if inspect.isfunction(function) and next(iter(inspect.signature(function).parameters), "") == first:
-                found[name] = function
-    return found
-
-
-def is_own(function, module):
-    return getattr(function, "__module__", "") == module.__name__ and not function.__name__.startswith("_")
 
 
 FUNCTIONS = functions_of("X")

@@ -243,3 +243,11 @@ def test_a_client_that_is_closed_is_an_error_with_the_bounds_so_far():
         assert error.value.bracket[0] <= found.upper
         with pytest.raises(dc.DataError, match="the dask cluster lost X"):
             dc.certify_v(table, found)
+
+
+def test_a_scheduler_whose_client_is_gone_is_not_asked():
+    table = dask_of(X[:60], rows=20)
+    pytest.importorskip("distributed")
+    with pytest.importorskip("dask").config.set(scheduler="dask.distributed"):
+        found = dc.low_rank(table, ridge=0.1)
+    assert_close(found.bracket, dc.low_rank(X[:60], ridge=0.1).bracket)

@@ -8,15 +8,11 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.machine.deadlines import deadline_after, time_limited
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
+from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.points.table import array_table
-from diffrac_cvx.problem.penalties.base import PairPenalty
-from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.rounding import local_search
 from diffrac_cvx.rounding.local_search import (
-    best_partition,
     descend,
-    descend_from_starts,
-    objective_rows,
     partition_objective,
     simplex_corners,
     usual_partitions,
@@ -28,17 +24,16 @@ def centered(n, d, seed=0, weights=None):
     return X - np.average(X, axis=0, weights=weights)
 
 
-def ridge_of(d, ridge=0.3):
-    return PairPenalty(np.zeros(d), a=np.full(d, ridge**0.5))
+def rows_of(X, nu=1.0, ridge=0.3, weights=None):
+    """Rows R such that the objective of F is 1 - |R'F|^2."""
+    p = np.full(len(X), 1.0 / len(X)) if weights is None else weights
+    Q = column_basis(np.sqrt(len(X) * p)[:, None] * X, np.full(X.shape[1], ridge**0.5))
+    return np.column_stack([np.sqrt(p)[:, None] * Q, (1.0 - nu) ** 0.5 * p])
 
 
-def rows_of(X, nu=1.0, ridge=0.3, **options):
-    return objective_rows(array_table(X, **options), nu, ridge_of(X.shape[1], ridge).a)
-
-
-def search(X, k, nu=1.0, ridge=0.3, **options):
-    table = array_table(X, **options)
-    return best_partition(table, k, usual_partitions(table, k, rng=0), nu=nu, weights=ridge_of(X.shape[1], ridge))
+def search(X, k):
+    R = rows_of(X)
+    return min((descend(R, k, start) for start in usual_partitions(array_table(X), k, rng=0)), key=lambda one: one[1])
 
 
 # The objective
@@ -102,48 +97,10 @@ def test_the_search_finds_most_optima_of_eight_points():
     assert np.sum(np.array(found) <= np.array(optima) + 1e-9) >= 7
 
 
-def test_the_cheapest_start_is_kept_and_of_equal_ones_the_first():
-    R = rows_of(centered(30, 4))
-    starts = [np.random.default_rng(seed).integers(3, size=30) for seed in range(6)]
-    best = descend_from_starts(R, 3, starts)
-    assert best.objective == pytest.approx(min(descend(R, 3, start).objective for start in starts), abs=1e-11)
-    renamed = [(best.clusters + 1) % 3, best.clusters]
-    np.testing.assert_array_equal(descend_from_starts(R, 3, renamed).clusters, renamed[0])
-
-
-# Constraints, weights and units
-
-
-def test_chunklets_move_as_a_whole_to_a_local_optimum():
-    X, links = centered(24, 3), [(0, 5), (5, 9), (2, 17)]
-    chunklets = chunklets_of(Constraints(must_link=links), 24)
-    found = search(X, 3, chunklets=chunklets)
-    assert all(found.clusters[i] == found.clusters[j] for i, j in links)
-    assert found.objective == pytest.approx(dc.certify_clusters(X, found.clusters, 0.0, 3, ridge=0.3).objective)
-    for chunklet, j in itertools.product(range(chunklets.n_chunklets), range(3)):
-        moved = np.where(chunklets.membership == chunklet, j, found.clusters)
-        assert partition_objective(rows_of(X), simplex_corners(3), moved) >= found.objective - 1e-11
-    assert found.objective >= search(X, 3).objective - 1e-9
-
-
-def test_weights_are_copies():
-    times = np.random.default_rng(0).integers(1, 4, 30)
-    X, chosen = centered(30, 3, weights=times), np.repeat(np.arange(30), times)
-    weighted, copied = search(X, 3, weights=times / times.sum()), search(X[chosen], 3)
-    assert weighted.objective == pytest.approx(copied.objective, abs=1e-9)
-    assert dc.metrics.adjusted_rand_score(weighted.clusters[chosen], copied.clusters) == 1.0
-
-
-def test_units_and_order_do_not_change_the_partition():
-    rng = np.random.default_rng(1)
-    X = np.eye(3)[np.arange(60) % 3] @ rng.standard_normal((3, 4)) * 3.0 + 0.3 * rng.standard_normal((60, 4))
-    X = X - X.mean(axis=0)
-    found, order = search(X, 3, ridge=0.0), rng.permutation(60)
-    scaled, permuted = search(X * [1e3, 1.0, -7.0, 1e-4], 3, ridge=0.0), search(X[order], 3, ridge=0.0)
-    assert scaled.objective == pytest.approx(found.objective, abs=1e-9)
-    assert dc.metrics.adjusted_rand_score(scaled.clusters, found.clusters) == 1.0
-    assert dc.metrics.adjusted_rand_score(permuted.clusters, found.clusters[order]) == 1.0
-    np.testing.assert_array_equal(search(X, 3, ridge=0.0).clusters, found.clusters)
+def test_after_the_deadline_the_start_is_returned():
+    start = np.arange(30) // 10
+    with time_limited(deadline_after(0.0)):
+        np.testing.assert_array_equal(descend(rows_of(centered(30, 4)), 3, start).clusters, start)
 
 
 # The starts
@@ -180,20 +137,9 @@ def test_fewer_distinct_points_than_clusters_are_no_error(X):
     assert found.objective <= 1.0 + 1e-12
 
 
-def test_after_the_deadline_the_first_start_is_returned():
-    R, starts = rows_of(centered(30, 4)), [np.arange(30) % 3, np.arange(30) // 10]
-    with time_limited(deadline_after(0.0)):
-        found = descend_from_starts(R, 3, starts)
-    np.testing.assert_array_equal(found.clusters, starts[0])
-
-
-@pytest.mark.parametrize("penalty", [{"lam": 0.1}, {"ridge": 0.3, "nonnegative": [0]}])
-def test_other_penalties_than_a_ridge_are_rejected(penalty):
-    weights = weights_of(dc.Penalty(**penalty), 3)
-    with pytest.raises(dc.ParameterError, match="ridge only"):
-        best_partition(array_table(centered(9, 3)), 3, [np.arange(9) % 3], nu=1.0, weights=weights)
-
-
-def test_no_start_is_an_error():
-    with pytest.raises(dc.ParameterError, match="starts is empty"):
-        descend_from_starts(rows_of(centered(9, 3)), 3, [])
+def test_linked_points_share_a_cluster_of_every_start():
+    links = [(0, 5), (5, 9), (2, 17)]
+    table = array_table(centered(24, 3), chunklets=chunklets_of(Constraints(must_link=links), 24))
+    starts = list(usual_partitions(table, 3, rng=0))
+    assert len(starts) == 3
+    assert all(start[i] == start[j] for start in starts for i, j in links)

@@ -200,6 +200,59 @@ def test_bags_of_digits_are_proved_at_the_root():
     assert all(np.any(found.labels[bag] > 0) for bag in bags)
 
 
+def test_labels_are_found_whatever_the_tolerance_of_an_integer_program_is():
+    """Rows with small coefficients, that a program leaves out or violates, and labels that satisfy them."""
+    large = np.array([[1e3, 1e12, -10.0, -1e-6, 0, -1e5, 0, -1e-18], [1e-10, 0, -1e-15, 1e4, 0, 0, 1e3, -1e17]])
+    third = 1.0 / 3.0
+    small = np.array(
+        [
+            [0, -0.2, 1, 1e-9, -1, 0, -1, 0.1, 1],
+            [-0.2, 1e-7, third, -1, third, 1e-8, 0, 1e-9, -1e-7],
+            [-1e-7, 1e-8, third, -0.2, 3e-7, 0, third, 0, third],
+        ]
+    )
+    for A, b in ((large, [-1.0000001e12, 1e17]), (small, [-2.1, 0.79999979, 0.53333354])):
+        Y = np.array(list(product((-1.0, 1.0), repeat=A.shape[1])))
+        linear = dc.Constraints(at_most=(A, b)).linear_of(A.shape[1])
+        assert 0 < np.sum([not linear.violated(y) for y in Y]) < len(Y)
+        X = np.random.default_rng(0).standard_normal((A.shape[1], 2))
+        found = dc.optimal_labels(X, ridge=0.3, constraints=dc.Constraints(at_most=(A, b)))
+        assert not linear.violated(found.labels)
+
+
+@pytest.mark.parametrize("unit", [1e-320, 1e-250, 1e-90, 1e90])
+def test_a_right_side_of_any_size_is_that_of_its_row(unit):
+    X, A = np.random.default_rng(0).standard_normal((6, 2)), unit * np.array([[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]])
+    for b, allowed in ((-3.0 * unit, 8), (-5.0 * unit, 0), (1e100, 64), (-1e100, 0)):
+        constraints = dc.Constraints(at_most=(A, [b]))
+        linear = constraints.linear_of(6)
+        Y = list(product((-1.0, 1.0), repeat=6))
+        assert np.sum([not linear.violated(np.array(y)) for y in Y]) == allowed
+        if allowed:
+            found = dc.optimal_labels(X, ridge=0.3, constraints=constraints)
+            assert dc.check_certificate(X, found).lower == found.lower
+        else:
+            with pytest.raises(dc.DataError, match="no labels satisfy"):
+                dc.optimal_labels(X, ridge=0.3, constraints=constraints)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"must_link": [(1, 2)], "order": [[1, 2]]},
+        {"at_most": (np.zeros((1, 9)), [0.0])},
+        {"bags": [[0, 1]], "labels": [1, 1] + [None] * 7},
+        {"sizes": (3, 3)},
+    ],
+)
+def test_cutting_planes_prove_bounds_if_a_row_says_nothing_or_all_rows_are_equations(cuts_first, keywords):
+    del cuts_first
+    X = np.random.default_rng(2).standard_normal((9, 3))
+    found = dc.optimal_labels(X, ridge=0.1, constraints=dc.Constraints(**keywords), tol=1e-6)
+    assert found.certificate.proofs[0].diagonal is not None
+    assert dc.check_certificate(X, found).lower == found.lower
+
+
 def test_rows_that_contradict_each_other_are_named_and_no_others():
     bags = [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(dc.DataError, match=r"no labels satisfy bags\[1\] and the known labels\."):

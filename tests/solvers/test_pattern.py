@@ -59,3 +59,9 @@ def test_it_ends_after_few_steps_if_most_pairs_are_in_v():
     assert len(points) <= 8
     slow = solve(planted(1500, 30, sparsity=3), 1.0, dc.Penalty.l1(0.05 / 1500**0.5), 1e-6, 200)
     assert len(list(slow)) <= 6  # each pair that enters leaves nearly as many violated
+
+
+def test_an_optimum_of_zero_in_double_precision_is_solved():
+    signs = np.array([[-1, 1], [-1, -1], [1, -1], [1, 1], [1, 1], [-1, -1], [1, 1], [-1, -1]])
+    found = dc.optimal_labels(signs * [1e15, 1e11], lam=0.5, ridge=1.0, tol=1e-9)
+    assert 0.0 <= found.lower <= found.upper <= 1e-9

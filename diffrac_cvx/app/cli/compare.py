@@ -10,6 +10,7 @@ from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.constraint_options import add_column_options, column_parameters
 from diffrac_cvx.app.cli.input_table import CONSTANT_WARNING, load, refuse_outputs
 from diffrac_cvx.app.cli.options import Parser, add_output, add_parameters, add_table
+from diffrac_cvx.app.render import note_lines
 from diffrac_cvx.comparison import ReportTable
 from diffrac_cvx.estimators import DiffracClustering
 from diffrac_cvx.machine.writing import write_csv
@@ -53,8 +54,8 @@ def main(given: argparse.Namespace, console: Console) -> int:
     if given.out is not None:
         written = ReportTable.from_records(rows)
         write_csv(given.out, written.header, written.rows)
-    for note in table.notes:
-        console.echo(f"Note: {note}.")
+    for line in note_lines(table.notes):
+        console.echo(line)
     labelled = [row for row in rows if row["method"] in compared.labels]
     is_empty = bool(labelled) and all(row["warning"] for row in labelled)
     if is_empty:

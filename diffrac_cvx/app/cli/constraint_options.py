@@ -50,9 +50,7 @@ def row_constraints(given: argparse.Namespace, table: Table) -> Constraints | No
     """Return the constraints on the points of a table, None if there are none; errors name rows of the file."""
     entries: dict[str, Any] = {}
     if given.must_link_column is not None:
-        values = table.excluded[given.must_link_column].tolist()
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(filter(None, values)))}
-        entries["groups"] = np.array([numbers.get(name, -1) for name in values])
+        entries["groups"] = table.excluded[given.must_link_column]
     if given.known is not None:
         entries["labels"] = table.excluded[given.known]
         if not any(entries["labels"]):
@@ -66,7 +64,7 @@ def row_constraints(given: argparse.Namespace, table: Table) -> Constraints | No
         return None
     place, in_file = {row: i for i, row in enumerate(rows)}, dict[str, Any]()
     for name, values in entries.items():
-        in_file[name] = np.full(rows[-1] + 1, None if name == "labels" else -1, dtype=values.dtype)
+        in_file[name] = np.full(rows[-1] + 1, None, dtype=object)
         in_file[name][rows] = values
     on_points: dict[str, Any] = {name: [(place[i], place[j]) for i, j in some] for name, some in pairs.items()}
     try:
@@ -124,7 +122,7 @@ def constraint_code(given: argparse.Namespace, constraints: Constraints | None) 
         return ""
     named = [] if given.known is None else [f"labels=table.excluded[{given.known!r}]"]
     if given.must_link_column is not None:
-        named.append(f"groups=pandas.factorize(table.excluded[{given.must_link_column!r}])[0]")
+        named.append(f"groups=table.excluded[{given.must_link_column!r}]")
     if given.unlabelled is not None:
         named.append(f"unlabelled={given.unlabelled!r}")
     pairs = {"must_link": constraints.must_link, "cannot_link": constraints.cannot_link}

@@ -89,6 +89,7 @@ def suggest_options(read: Callable[[list[str]], object], given: list[str], error
     trials = 0
     for last, options in waiting:
         repairs = [[part for value, parameter in last.columns for part in (flags_of(parameter)[0], value)]]
+        repairs += [["--transpose"]] if "transpose" in last.remedies else []
         repairs += [["--missing", policy] for policy in ("drop", "mean") if "missing" in last.remedies]
         for repair in filter(None, repairs):
             trials += 1

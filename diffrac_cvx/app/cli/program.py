@@ -30,7 +30,15 @@ Commands (diffrac-cvx COMMAND --help lists the options):
 --version prints the version.  Exit status: 0 success; 1 a warning, or a
 tolerance that was not met; 2 an error; 130 Ctrl-C.
 """
-REMEDIES = ("drop", "header", "missing", "na_values", "skip_rows", "skip_footer")  # parameters of `read_table`
+REMEDIES = (
+    "drop",
+    "header",
+    "missing",
+    "na_values",
+    "skip_rows",
+    "skip_footer",
+    "transpose",
+)  # parameters of `read_table`
 
 
 def run_command(name: str, arguments: list[str]) -> int:

@@ -38,7 +38,6 @@ N_INIT = 3  # initialisations of k-means, for more than two clusters
 MAX_PIXELS = 240  # rows of a heat map of Y
 MAX_FEATURES = 60  # rows of a heat map of V
 MAX_EIGENVALUES = 8
-MAX_NAMED_FEATURES = 6
 MIN_PRINTED_WIDTH = 1e-5  # narrower bounds are printed as if their gap were this
 LEGEND = (
     "Y = FF' is red for pairs of points in one cluster and blue for pairs in different ones. Its rows are sorted by "

@@ -18,24 +18,21 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, abs_gram_sum, outer_product, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
-from diffrac_cvx.points.rows import Indexer, Mask
+from diffrac_cvx.points.rows import Indexer, Indices, Mask
 from diffrac_cvx.problem.penalties.lassos import lasso_residuals
 
 INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # shrinks a box t c_j c_k, so that C is inside it after four roundings
-
-IndexArray = npt.NDArray[np.intp]
 
 
 class OffDiagonalDual:
     """Dual set between row coordinates and column coordinates that have no group in common, times t."""
 
-    def __init__(self, penalty: "PairPenalty", rows: IndexArray, columns: IndexArray) -> None:
+    def __init__(self, penalty: "PairPenalty", rows: Indices, columns: Indices) -> None:
         self.penalty, self.rows, self.columns = penalty, rows, columns
 
     def bound(self, t: float) -> Array:
@@ -48,7 +45,7 @@ class OffDiagonalDual:
         bound = self.bound(t)
         return np.asarray(np.clip(tC, -bound, bound))
 
-    def violated_columns(self, T: Array, t: float) -> IndexArray:
+    def violated_columns(self, T: Array, t: float) -> Indices:
         """Return the columns with an entry, or of groups with a block, that violates the dual set."""
         return np.flatnonzero((np.abs(T) > self.bound(t)).any(axis=0))
 
@@ -79,7 +76,7 @@ class PairPenalty:
     is_even = True  # whether v and -v are feasible together; if so, `off_diagonal` is all of K there
 
     def __init__(
-        self, c: Array, labels: IndexArray | None = None, nonnegative: Mask | None = None, a: Array | None = None
+        self, c: Array, labels: Indices | None = None, nonnegative: Mask | None = None, a: Array | None = None
     ) -> None:
         self.c, self.labels = c, np.arange(len(c)) if labels is None else labels
         self.a = np.zeros(len(c)) if a is None else a  # (D,), roots of the weights of the ridge
@@ -135,7 +132,7 @@ class PairPenalty:
     # Groups of coordinates
 
     @cached_property
-    def groups(self) -> list[IndexArray]:
+    def groups(self) -> list[Indices]:
         """Coordinates of each group, by label."""
         return groups_of(self.labels)
 
@@ -165,7 +162,7 @@ class PairPenalty:
         """Return the mask of all groups that intersect a mask."""
         return self.group_sums(mask.astype(np.float64)) > 0.0
 
-    def first_groups(self, order: IndexArray, limit: int) -> IndexArray:
+    def first_groups(self, order: Indices, limit: int) -> Indices:
         """Return the first coordinates of an order, up to a limit, in complete groups; at least one if it is not 0."""
         labels, places = np.unique(self.labels[order], return_index=True)
         counts = np.bincount(self.labels)
@@ -273,7 +270,7 @@ class PairPenalty:
         norms[np.diag_indices(len(norms))] = 0.0
         return norms
 
-    def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
+    def off_diagonal(self, rows: Indices, columns: Indices) -> OffDiagonalDual:
         """Return the dual set between row coordinates and column coordinates, which have no group in common."""
         return OffDiagonalDual(self, rows, columns)
 
@@ -301,7 +298,7 @@ class PairPenalty:
         return np.zeros((len(self.c), len(self.c)))
 
 
-def groups_of(labels: IndexArray) -> list[IndexArray]:
+def groups_of(labels: Indices) -> list[Indices]:
     """Return the coordinates by label, each group increasing."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []

@@ -16,10 +16,10 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, scale_rows
 from diffrac_cvx.points.floating_point import UNIT_ROUNDOFF, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import inverse_or_one, momentum, times
-from diffrac_cvx.points.rows import Mask
-from diffrac_cvx.problem.penalties.base import INSIDE_BOX, IndexArray, OffDiagonalDual, PairPenalty
+from diffrac_cvx.points.rows import Indices, Mask
+from diffrac_cvx.problem.penalties.base import INSIDE_BOX, OffDiagonalDual, PairPenalty
 
-Places = tuple[IndexArray, IndexArray]  # of blocks of one shape in a matrix: it indexes them, (k, p, q)
+Places = tuple[Indices, Indices]  # of blocks of one shape in a matrix: it indexes them, (k, p, q)
 
 
 class GroupNorms(PairPenalty):
@@ -37,7 +37,7 @@ class GroupNorms(PairPenalty):
         """Mask of the pairs of coordinates of one group, (D, D)."""
         return np.asarray(self.labels[:, None] == self.labels)
 
-    def blocks(self, mask: Mask | None = None) -> Iterator[tuple[IndexArray, IndexArray, Places]]:
+    def blocks(self, mask: Mask | None = None) -> Iterator[tuple[Indices, Indices, Places]]:
         """Yield the pairs of groups g < h, or those of a mask, by the shape of their blocks, with their places."""
         return blocks_by_shape(self.groups, self.groups, np.triu(self.bounds >= 0.0, 1) if mask is None else mask)
 
@@ -103,7 +103,7 @@ class GroupNorms(PairPenalty):
             found[g, h] = found[h, g] = largest_singular_values(G[places])
         return found
 
-    def off_diagonal(self, rows: IndexArray, columns: IndexArray) -> OffDiagonalDual:
+    def off_diagonal(self, rows: Indices, columns: Indices) -> OffDiagonalDual:
         if np.isin(self.labels[rows], self.labels[columns]).any():
             raise ValueError("a group is split between rows and columns: C is 0 inside it, so no bound follows")
         return GroupOffDiagonal(self, rows, columns)
@@ -129,7 +129,7 @@ class GroupOffDiagonal(OffDiagonalDual):
             tC[places] = project_spectral_ball(tC[places], bound)
         return tC
 
-    def violated_columns(self, T: Array, t: float) -> IndexArray:
+    def violated_columns(self, T: Array, t: float) -> Indices:
         found = [places[1].ravel() for places, _ in violated_blocks(T, *self.parts, t)]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.intp)
 
@@ -166,8 +166,8 @@ def violated_blocks(
 
 
 def blocks_by_shape(
-    rows: list[IndexArray], columns: list[IndexArray], mask: Mask
-) -> Iterator[tuple[IndexArray, IndexArray, Places]]:
+    rows: list[Indices], columns: list[Indices], mask: Mask
+) -> Iterator[tuple[Indices, Indices, Places]]:
     """Yield the pairs (g, h) of a mask, groups of rows and groups of columns, and the places of their blocks."""
     (first, row_sizes), (second, column_sizes) = starts_and_sizes(rows), starts_and_sizes(columns)
     row_order, column_order = (np.concatenate([np.zeros(0, dtype=np.intp), *groups]) for groups in (rows, columns))
@@ -179,13 +179,13 @@ def blocks_by_shape(
         yield i, j, (row_places, column_order[second[j][:, None, None] + np.arange(column_sizes[j[0]])])
 
 
-def starts_and_sizes(groups: list[IndexArray]) -> tuple[IndexArray, IndexArray]:
+def starts_and_sizes(groups: list[Indices]) -> tuple[Indices, Indices]:
     """Return the place of the first coordinate of each group in their concatenation, and the sizes of the groups."""
     sizes = np.array([len(group) for group in groups], dtype=np.intp)
     return np.cumsum(sizes) - sizes, sizes
 
 
-def block_norms(C: Array, rows: list[IndexArray], columns: list[IndexArray] | None = None) -> Array:
+def block_norms(C: Array, rows: list[Indices], columns: list[Indices] | None = None) -> Array:
     """Return the Frobenius norms of the blocks of a matrix between groups of rows and groups of columns."""
     squares = np.square(C)
     for axis, groups in enumerate((rows, rows if columns is None else columns)):

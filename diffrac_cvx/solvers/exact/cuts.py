@@ -75,7 +75,7 @@ class CutRelaxation:
         ]
         self.E, self.norms_E = np.zeros((m, 0)), np.zeros(0)
         if problem.linear is not None:
-            given = np.arange(len(problem.linear.at_most.right))
+            given = np.flatnonzero(np.diff(problem.linear.at_most.coefficients.indptr))
             ones, anchors = np.ones(len(given)), np.full(len(given), problem.anchor)
             self.parts.append(Products(given, anchors, -ones.astype(np.int8), 0.0 * ones))
             self.norms_E = np.maximum(np.linalg.norm(problem.equations, axis=1), 1e-300)

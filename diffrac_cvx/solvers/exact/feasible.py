@@ -17,7 +17,7 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_constraints import Indices, LinearConstraints, Sparse
 
-MAX_NODES = 1000  # of branch and bound in an integer program
+MAX_NODES, MAX_PROGRAMS = 1000, 50  # of branch and bound in an integer program, and programs for one answer
 Best = Callable[[Array], Array | None]  # signs with the largest sum of scores times signs
 
 
@@ -28,7 +28,7 @@ class FeasibleSigns:
         self.linear, self.anchor = linear, anchor
         A = scipy.sparse.csr_array(scipy.sparse.vstack([rows.coefficients for rows in linear]))
         right, slack = (np.concatenate([getattr(rows, name) for rows in linear]) for name in ("right", "slack"))
-        low = np.where(np.arange(len(right)) < len(linear.at_most.right), -np.inf, right - 2.0 * slack)
+        low = np.where(np.arange(len(right)) < len(linear.at_most.right), -np.inf, right - slack)
         self.parts: list[tuple[Indices, Indices, Best]] = []  # rows, signs, and their best values
         if A.nnz:
             blocks: Any = [[None, A], [A.T, None]]
@@ -36,7 +36,7 @@ class FeasibleSigns:
             of_rows, of_signs = np.split(number, [len(right)])
             for part in np.unique(of_rows[np.diff(A.indptr) > 0]):
                 rows, signs = np.flatnonzero(of_rows == part), np.flatnonzero(of_signs == part)
-                self.parts.append((rows, signs, best_of(A[rows][:, signs], low[rows], (right + 2.0 * slack)[rows])))
+                self.parts.append((rows, signs, best_of(A[rows][:, signs], low[rows], (right + slack)[rows])))
 
     def __len__(self) -> int:
         """Return the number of chunklets."""
@@ -109,15 +109,36 @@ def best_on_path(path: Indices, scores: Array) -> Array:
 def best_by_program(A: Sparse, low: Array, high: Array, scores: Array) -> Array | None:
     """Return the best signs by an integer program in t = (z + 1) / 2; None if none are found."""
     shift = np.asarray(A.sum(axis=1)).ravel()
-    constraint = scipy.optimize.LinearConstraint(2.0 * A, low + shift, high + shift)
-    found = scipy.optimize.milp(
-        -scores / max(float(np.abs(scores).max(initial=0.0)), 1e-300),
-        integrality=np.ones(len(scores), dtype=np.int64),
-        bounds=scipy.optimize.Bounds(0.0, 1.0),
-        constraints=constraint,
-        options={"node_limit": MAX_NODES} if scores.any() else {},  # to the end, if only whether there are any
-    )
-    return None if found.x is None else np.where(found.x > 0.5, 1.0, -1.0)
+    constraints = [scipy.optimize.LinearConstraint(2.0 * A, low + shift, high + shift)]
+    for _ in range(MAX_PROGRAMS):
+        scale = max(float(np.abs(scores).max(initial=0.0)), 1e-300)
+        program: dict[str, Any] = {"c": -scores / scale, "constraints": constraints}
+        program |= {"integrality": np.ones(len(scores), dtype=np.int64), "bounds": scipy.optimize.Bounds(0.0, 1.0)}
+        limit: Any = {"node_limit": MAX_NODES}
+        found = scipy.optimize.milp(**program, options=limit if scores.any() else {})  # {}: whether there are any
+        if found.x is None:  # presolving may be wrong on coefficients near the tolerance of the program
+            found = scipy.optimize.milp(**program, options=limit | {"presolve": False})
+        if found.x is None:
+            return None
+        z = np.where(found.x > 0.5, 1.0, -1.0)
+        sums = A @ z
+        if not np.any((sums > high) | (sums < low)):
+            return z
+        # The program has a tolerance: exclude the signs that violate a row, those of its largest terms alone.
+        for side, most in ((1.0, high), (-1.0, -low)):
+            for k in np.flatnonzero(side * sums > most):
+                mask = cover(side * A[[k]].toarray()[0] * z, most[k])
+                constraints.append(scipy.optimize.LinearConstraint(2.0 * mask * z, ub=mask.sum() - 2.0 + mask @ z))
+    return None
+
+
+def cover(terms: Array, most: float) -> Array:
+    """Return the mask of the fewest terms with which a row exceeds its right side, whatever the other signs are."""
+    order = np.argsort(-terms, kind="stable")[: np.sum(terms > 0.0)]
+    reached = 2.0 * np.cumsum(terms[order]) - np.sum(np.abs(terms)) > most
+    mask = np.zeros(len(terms))
+    mask[order[: np.argmax(reached) + 1] if reached.any() else order] = 1.0
+    return mask
 
 
 def require_feasible(feasible: FeasibleSigns, has_known: bool) -> None:

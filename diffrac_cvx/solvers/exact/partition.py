@@ -17,7 +17,7 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, is_late, time_limited
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive, positive_int
+from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive, positive_int, require_callback
 from diffrac_cvx.points.reading import raw_table, read_points
 from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.points.table import Table
@@ -161,10 +161,10 @@ def optimal_partition(
     >>> optimal_partition(X, 3, ridge=0.1).labels.tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    penalty, K, timer = resolve_penalty(penalty, None, ridge), positive_int(n_clusters, "n_clusters"), Timer(time_limit)
+    penalty, K = resolve_penalty(penalty, None, ridge), positive_int(n_clusters, "n_clusters")
+    timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
     nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
-    if time_limit is not None:
-        nonnegative(time_limit, "time_limit")
+    require_callback(callback)
     if K == 2:
         return partition_of_labels(X, nu, penalty, tol, time_limit, callback, sample_weight)
     sample = read_points(X, sample_weight)

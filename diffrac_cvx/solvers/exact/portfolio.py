@@ -14,8 +14,8 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import Timer, time_limited
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
-from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints
+from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive, require_callback, require_flag
+from diffrac_cvx.points.constraints import UNCONSTRAINED, Chunklets, Constraints, require_constraints
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.linear_constraints import LinearConstraints
 from diffrac_cvx.points.reading import Sample, raw_table, read_points
@@ -28,6 +28,7 @@ from diffrac_cvx.solvers.exact.feasible import FeasibleSigns, require_feasible
 from diffrac_cvx.solvers.exact.tree import Tree
 
 TREE_WORK, MORE_WORK = 2e9, 1.5e10  # operations of branch and bound before the cutting planes; if it is successful
+LAST_WORK = 2e11  # of branch and bound after them under linear constraints, which its relaxations do not have
 MIN_ROOT_GAPS = 0.01, 0.05  # gaps of the root relaxation, without and with an l1 term, below which it gets more
 MOST_COLUMNS = 1000  # for cutting planes without an l1 term, if there are fewer chunklets
 CUT_BYTES = 80.0  # bytes of the cutting planes for each pair of chunklets
@@ -120,7 +121,8 @@ def optimal_labels(
     Cutting planes: the relaxation in the space of labels with violated triangle inequalities, and inequalities on five
     and seven points, added until its bound reaches the best labels; memory is O(n^2).  Branch and bound comes first,
     for a fixed amount of work, then cutting planes, and where these stall branch and bound again.  The run time may
-    grow exponentially; a search that is stopped early returns valid bounds.
+    grow exponentially, except under linear constraints, where the search may end with a gap; a search that is stopped
+    early returns valid bounds.
 
     Without an l1 term, this is L1-norm principal component analysis: the best labels are the signs of :math:`X v` at
     the v that maximises :math:`\|X v\|_1` over :math:`v^\top (X^\top X / n + \mathrm{Diag}(a)^2) v = 1`.
@@ -181,6 +183,9 @@ def optimal_labels(
     penalty = resolve_penalty(penalty, lam, ridge)
     nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
     timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
+    require_constraints(constraints)
+    require_callback(callback)
+    require_flag(certificate, "certificate")
     given = constraints or Constraints()
     sample = read_points(X, sample_weight, constraints=given.without_linear)
     chunklets, linear = given.chunklets_of(sample.n_all), given.linear_of(sample.n_all)
@@ -275,7 +280,7 @@ def search(tree: Tree, relaxation: CutRelaxation | None) -> Status:
         status = tree.search(MORE_WORK)
     if relaxation is not None and status is None:
         status = relaxation.solve(lambda: tree.cutoff, tree.improve, report)
-    return status or tree.search() or Status.STALLED
+    return status or tree.search(np.inf if tree.feasible is None else LAST_WORK) or Status.STALLED
 
 
 def proved_bound(tree: Tree, relaxation: CutRelaxation | None) -> tuple[float, tuple[Proof, ...]]:

@@ -1,5 +1,6 @@
 """Augmented Lagrangian of the l1 penalty in a factor of V, minimised by L-BFGS, and the one-block solver."""
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -165,80 +166,36 @@ class Multiplier:
         return float(weights @ squares @ weights) / (2.0 * self.stiffness)
 
 
-class Lagrangian:
+class Lagrangian(ABC):
     """Augmented Lagrangian of (15): 1 - 2 g(V) + tr VB, B = A + Diag(c)^2, plus the maximum of each `Multiplier`.
 
-    Here V = UU' is one block on all coordinates; `components.BlockLagrangian` has several blocks.
-
-    With correlated columns, the curvature varies less in the metric B + 1.  ``units`` replaces the 1 by Diag(units)^-2
-    for a V of other size than the column variances suggest, whose entries are of the size of the products of the units.
-    This occurs if a few outlying rows have nearly all of the variance: V is then nearly orthogonal to them, and of the
-    size that suits the other rows.  The objective is then a sum of squares without cancellation of large terms.
+    Its unknown is an array, ``params``, that determines the factors of the blocks of V, one or more.
     """
 
-    def __init__(
-        self, problem: DirectionProblem, C0: Array | None = None, units: Array | None = None, *, capped: bool = True
-    ) -> None:
-        d, penalty = len(problem.c), problem.pair_penalty
-        self.problem = problem
-        self.multipliers = [Multiplier(penalty, C0, units, capped=capped)] if problem.has_l1 else []
+    def __init__(self, multipliers: list[Multiplier]) -> None:
+        self.multipliers = multipliers
         self.latest: Array | None = None  # the unknown after the last step
-        self.left: Metric | None = None
-        self.root: Array | None = None  # of B + Diag(units)^-2; the last d rows are Diag(units)^-1
-        if units is None:
-            self.B = problem.A + np.diag(problem.c**2)
-            if np.sum(self.B**2) > 3.0 * np.trace(self.B):  # tr B^2 / tr B is 1 + d/n for noise
-                self.left = inverse_of_B_and_one(problem, self.B)
-        else:
-            deadlines.check_deadline(40.0 * float(d) ** 3 if d > LARGE_SIZE else 0.0)
-            count_work(60.0 * float(d) ** 3)
-            self.root = np.vstack([problem.R, np.diag(problem.c), np.diag(1.0 / units)])
-            _, singular, right = np.linalg.svd(self.root, full_matrices=False)
-            T = right.T / singular
-            self.left = lambda Z: times(T, times(T.T, Z))
 
-    def factors(self, U: Array) -> list[Array]:
-        """Return the factor of each block."""
-        return [U]
+    @abstractmethod
+    def factors(self, params: Array) -> list[Array]:
+        """Return the factor of each block with a multiplier."""
 
-    def value_and_gradient(self, U: Array, products: list[Array]) -> tuple[float, Array]:
+    @abstractmethod
+    def value_and_gradient(self, params: Array, products: list[Array]) -> tuple[float, Array]:
         """Return 1 - 2 g(V) + tr V(B + C) and its gradient at fixed C, from the product C U of each block."""
-        problem, n = self.problem, len(self.problem.X)
-        total, gradient = problem.X.sqrt_sum_and_gradient(U)
-        CU = products[0] if products else np.zeros_like(U)
-        if self.root is not None:
-            root = self.root[: -len(U)]
-            RU = root @ U
-            cost, KU = inner(RU, RU) + inner(U, CU), root.T @ RU + CU
-        else:
-            if has_few_rows(problem):  # then products with X are cheaper than with B
-                BU = problem.Y.rmatvec(problem.Y @ U) + (problem.a**2 + problem.c**2)[:, None] * U
-            else:
-                BU = times(self.B, U)
-            KU = BU + CU
-            cost = inner(U, KU)
-        return float(1 - 2 * (total / n) + cost), 2 * KU - (2 / n) * gradient
 
+    @abstractmethod
     def multiplier_gradient(self, products: list[Array]) -> Array:
-        """Return 2 C U."""
-        return 2 * products[0]
+        """Return the gradient of tr V C at fixed C, from the product C U of each block."""
 
-    def metric(self, U: Array) -> Metric:
-        """Return the initial inverse Hessian, the map Z -> (B + 1)^-1 Z (G + shrinkage)^-1, G = U'U.
-
-        With units it is the metric of U at B + Diag(units)^-2, and G the Gram matrix there.
-        """
-        image = U if self.root is None else self.root @ U
-        G, left = times(image.T, image), self.left
-        right = shrunk_inverse(G, approximate_top_eigenvalue(G), 1e-2 if self.problem.has_l1 else 1e-1)
-        return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
+    @abstractmethod
+    def metric(self, params: Array) -> Metric:
+        """Return the initial inverse Hessian."""
 
     def block_maximizers(self, params: Array) -> list[tuple[Multiplier, Array, Array]]:
         """Return the multiplier, the factor and the maximiser of each block."""
-        if not self.multipliers:
-            return []
-        factors = self.factors(params)
-        return [(one, U, one.relative_at(U)) for one, U in zip(self.multipliers, factors, strict=True)]
+        blocks = zip(self.multipliers, self.factors(params), strict=True)
+        return [(one, U, one.relative_at(U)) for one, U in blocks]
 
     def multiplier(self, params: Array) -> list[Array]:
         """Return the maximiser C of each block."""
@@ -273,6 +230,72 @@ class Lagrangian:
         return at, steps
 
 
+class OneBlockLagrangian(Lagrangian):
+    """Augmented Lagrangian in a factor of V = UU', one block on all coordinates.
+
+    With correlated columns, the curvature varies less in the metric B + 1.  ``units`` replaces the 1 by Diag(units)^-2
+    for a V of other size than the column variances suggest, whose entries are of the size of the products of the units.
+    This occurs if a few outlying rows have nearly all of the variance: V is then nearly orthogonal to them, and of the
+    size that suits the other rows.  The objective is then a sum of squares without cancellation of large terms.
+    """
+
+    def __init__(
+        self, problem: DirectionProblem, C0: Array | None = None, units: Array | None = None, *, capped: bool = True
+    ) -> None:
+        d, penalty = len(problem.c), problem.pair_penalty
+        super().__init__([Multiplier(penalty, C0, units, capped=capped)] if problem.has_l1 else [])
+        self.problem = problem
+        self.left: Metric | None = None
+        self.root: Array | None = None  # of B + Diag(units)^-2; the last d rows are Diag(units)^-1
+        if units is None:
+            self.B = problem.B
+            if np.sum(self.B**2) > 3.0 * np.trace(self.B):  # tr B^2 / tr B is 1 + d/n for noise
+                self.left = inverse_of_B_and_one(problem, self.B)
+        else:
+            deadlines.check_deadline(40.0 * float(d) ** 3 if d > LARGE_SIZE else 0.0)
+            count_work(60.0 * float(d) ** 3)
+            self.root = np.vstack([problem.R, np.diag(problem.c), np.diag(1.0 / units)])
+            _, singular, right = np.linalg.svd(self.root, full_matrices=False)
+            T = right.T / singular
+            self.left = lambda Z: times(T, times(T.T, Z))
+
+    def factors(self, U: Array) -> list[Array]:
+        """Return the factor, if it has a multiplier."""
+        return [U] if self.multipliers else []
+
+    def value_and_gradient(self, U: Array, products: list[Array]) -> tuple[float, Array]:
+        """Return 1 - 2 g(V) + tr V(B + C) and its gradient at fixed C, from the product C U of each block."""
+        problem, n = self.problem, len(self.problem.X)
+        total, gradient = problem.X.sqrt_sum_and_gradient(U)
+        CU = products[0] if products else np.zeros_like(U)
+        if self.root is not None:
+            root = self.root[: -len(U)]
+            RU = root @ U
+            cost, KU = inner(RU, RU) + inner(U, CU), root.T @ RU + CU
+        else:
+            if has_few_rows(problem):  # then products with X are cheaper than with B
+                BU = problem.Y.rmatvec(problem.Y @ U) + (problem.a**2 + problem.c**2)[:, None] * U
+            else:
+                BU = times(self.B, U)
+            KU = BU + CU
+            cost = inner(U, KU)
+        return float(1 - 2 * (total / n) + cost), 2 * KU - (2 / n) * gradient
+
+    def multiplier_gradient(self, products: list[Array]) -> Array:
+        """Return 2 C U."""
+        return 2 * products[0]
+
+    def metric(self, U: Array) -> Metric:
+        """Return the initial inverse Hessian, the map Z -> (B + 1)^-1 Z (G + shrinkage)^-1, G = U'U.
+
+        With units it is the metric of U at B + Diag(units)^-2, and G the Gram matrix there.
+        """
+        image = U if self.root is None else self.root @ U
+        G, left = times(image.T, image), self.left
+        right = shrunk_inverse(G, approximate_top_eigenvalue(G), 1e-2 if self.problem.has_l1 else 1e-1)
+        return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
+
+
 def has_few_rows(problem: DirectionProblem) -> bool:
     """Return whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X are cheaper than with A."""
     from_rows = problem.root is None and problem.basis is None
@@ -304,8 +327,7 @@ def column_units(problem: DirectionProblem) -> Array | None:
         inverse = times(problem.W, problem.W.T)
         squares = np.maximum(np.diag(inverse) - np.square(inverse) @ problem.c**2, 0.0)
     else:
-        B = problem.A + np.diag(problem.c**2)
-        directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
+        directions = scipy.linalg.lstsq(problem.B, problem.R.T, check_finite=False)[0]
         squares = row_products(directions, directions)
     units = np.maximum(np.sqrt(squares), 1.0)
     limit = LARGE_UNIT if len(problem.X) >= len(units) else min(LARGE_UNIT, 3.0 * units.min())
@@ -338,14 +360,23 @@ def append_violated_directions(
         return U
     if M is None:
         M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
-    S = M - (problem.A + np.diag(problem.c**2)) - C
+    S = M - problem.B - C
     few_of_many = most < len(S) and len(S) > LARGE_SIZE
     values, vectors = lanczos(S.dot, len(S), free, "LA", 1e-4) if few_of_many else eigh(S)
     new = vectors[:, values > 0.0][:, -free:]
     return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1) + 1e-12) * new])
 
 
-def rank_reducing_rotation(U: Array, rtol: float = 1e-12) -> Array | None:
+def drop_negligible_columns(lagrangian: Lagrangian, at: Point, memory: Memory, rtol: float = 1e-12) -> Point:
+    """Return the point without negligible columns of U, after a rotation of U and of the memory."""
+    Q = rank_reducing_rotation(at.U, rtol)
+    if Q is None:
+        return at
+    memory.rotate(Q)
+    return lagrangian.point(at.U @ Q)
+
+
+def rank_reducing_rotation(U: Array, rtol: float) -> Array | None:
     """Return Q with orthonormal columns such that UQ has no negligible column; None if U has none already."""
     G = times(U.T, U)
     limit = rtol * approximate_top_eigenvalue(G)
@@ -379,7 +410,7 @@ def one_block_iterates(
     ``certified`` returns the certified point of a factor and its multiplier, by default `refine_point`.
     """
     certified = partial(refine_point, problem) if certified is None else certified
-    lagrangian, memory = Lagrangian(problem, C, column_units(problem)), Memory()
+    lagrangian, memory = OneBlockLagrangian(problem, C, column_units(problem)), Memory()
     start = dense(problem.rescale(full_rank_start(problem) if U is None else U).U)
     at = lagrangian.point(start if start.any() else full_rank_start(problem))
     lagrangian.latest = at.U
@@ -401,10 +432,7 @@ def one_block_iterates(
         yield Pause()
         done += max(n_steps, 1)
         # 2. Negligible columns are dropped.
-        Q = rank_reducing_rotation(at.U)
-        if Q is not None:
-            memory.rotate(Q)
-            at = lagrangian.point(at.U @ Q)
+        at = drop_negligible_columns(lagrangian, at, memory)
         # 3. An iterate with its bounds; fitting the multiplier takes a quarter of the time of the steps since then.
         C = lagrangian.multiplier(at.U)[0] if problem.has_l1 else None
         saved += n_steps * at.U.shape[1] / len(at.U)

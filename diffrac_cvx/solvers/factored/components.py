@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import block_problem, join_labels, labels_by_zeros
+from diffrac_cvx.certificates.block_problem import block_problem, join_labels, labels_of_pattern
 from diffrac_cvx.certificates.direction_bounds import Blocks, DualPoint, certify_blocks
 from diffrac_cvx.certificates.proof import TRIVIAL, bound_at
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.factors import Factor, dense, diagonal
 from diffrac_cvx.points.linear_algebra import (
     LARGE_SIZE,
     cholesky,
@@ -71,9 +71,8 @@ class BlockLagrangian(Lagrangian):
     """
 
     def __init__(self, blocks: Blocks, shape: BlockPoint, C: list[Array]) -> None:
+        super().__init__([Multiplier(one, C0, capped=False) for one, C0 in zip(blocks.penalties, C, strict=True)])
         self.blocks, self.split, self.shape = blocks, blocks.problem, shape
-        self.multipliers = [Multiplier(one, C0, capped=False) for one, C0 in zip(blocks.penalties, C, strict=True)]
-        self.latest = None
         self.singles, self.sizes = blocks.singles, [len(block) for block in blocks.members]
         self.diagonal, self.cross = self.split.diagonal[self.singles], self.split.cross[self.singles]
 
@@ -193,10 +192,10 @@ def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) ->
 
 def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
     """Return whether UU' splits the penalised coordinates into components, none with half of them or more."""
-    pattern = scipy.sparse.csr_array(U)[problem.c > 0.0].astype(bool).astype(float)
-    if pattern.shape[0] == 0 or 2 * pattern.count_nonzero() > np.prod(pattern.shape):
+    rows = scipy.sparse.csr_array(U)[problem.c > 0.0]
+    if rows.shape[0] == 0 or 2 * rows.count_nonzero() > np.prod(rows.shape):
         return False
-    labels = labels_by_zeros(pattern @ pattern.T)
+    labels = labels_of_pattern(rows)
     return bool(2 * np.bincount(labels).max() < len(labels))
 
 
@@ -275,7 +274,7 @@ def block_point(blocks: Blocks, U: Factor) -> BlockPoint:
     """
     problem, rows = blocks.problem, scipy.sparse.csr_array(U)
     penalized, free = rows[problem.penalized], np.linalg.lstsq(problem.inner.W, dense(rows[problem.free]))[0]
-    weights = np.sqrt(np.asarray(penalized.multiply(penalized).sum(axis=1)).ravel())
+    weights = np.sqrt(diagonal(penalized))
     intercepts, factors = (penalized @ free.T) * inverse_or_one(weights)[:, None], []
     for block in blocks.members:
         inside = penalized[block]

@@ -136,7 +136,7 @@ def pattern_iterates(
         value = on.value(w)
         inside = np.where(C > 0.0, *entered)
         excess = np.where(inside, 0.0, np.abs(C) / np.where(inside, 1.0, bound) - 1.0)
-        j, k = np.nonzero(np.triu(excess > min(gap / value, 0.1), 1))
+        j, k = np.nonzero(np.triu(excess > min(gap / max(value, 1e-300), 0.1), 1))
         n_first = n_first if len(signed) else len(j)
         is_slow = len(signed) * n_first > MAX_PAIRS * d * (n_first - len(j))  # more would enter, extrapolated linearly
         if len(j) > MAX_PAIRS * d and 2 * len(signed) >= d and is_slow:

@@ -30,8 +30,8 @@ from diffrac_cvx.problem.direction_problem import Coordinates, DirectionProblem,
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     CertifiedPoint,
-    Lagrangian,
     Memory,
+    OneBlockLagrangian,
     append_violated_directions,
     full_rank_start,
     one_block_iterates,
@@ -83,7 +83,7 @@ def solve_surrogate(
     small: DirectionProblem, U: Array, C: Array | None, target: float, max_steps: int
 ) -> tuple[PrimalPoint, Array | None, int, bool]:
     """Solve a surrogate to a gap of about target; return the number of L-BFGS steps, and whether they were enough."""
-    lagrangian, W = Lagrangian(small, C), small.W
+    lagrangian, W = OneBlockLagrangian(small, C), small.W
 
     def is_converged(U: Array) -> bool:
         if W.size == 0:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.machine.deadlines import EarlyExitError
 from diffrac_cvx.machine.memory import available_memory
+from diffrac_cvx.points.checks import require_flag
 from diffrac_cvx.points.constraints import Constraints
 from diffrac_cvx.points.linear_algebra import psd_factor, times
 from diffrac_cvx.points.ranges import in_range
@@ -114,6 +115,7 @@ def low_rank(
     """
     penalty = resolve_penalty(penalty, lam, ridge)
     stopping = Stopping(tol, max_iter, time_limit, callback, rtol=rtol)
+    require_flag(working_set, "working_set")
 
     strategies = STRATEGIES if working_set else (ONE_BLOCK,)
 

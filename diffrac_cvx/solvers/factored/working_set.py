@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.certificates import direction_bounds
-from diffrac_cvx.certificates.block_problem import IntegerArray, block_problem, scatter, scatter_block
+from diffrac_cvx.certificates.block_problem import block_problem, scatter, scatter_block
 from diffrac_cvx.certificates.bound_search import improved_multipliers
 from diffrac_cvx.certificates.direction_bounds import DualPoint
 from diffrac_cvx.certificates.proof import best_of
@@ -21,10 +21,12 @@ from diffrac_cvx.certificates.working_set_bounds import (
     bound_at_equal_weights,
     check_kkt,
     expand_working_set,
+    is_active,
 )
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
+from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     best_single_feature,
@@ -33,10 +35,10 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     SPARE_RANK,
-    Lagrangian,
     Memory,
+    OneBlockLagrangian,
     append_violated_directions,
-    rank_reducing_rotation,
+    drop_negligible_columns,
     run_multiplier_method,
     threshold_inactive,
 )
@@ -73,7 +75,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
     while done < max_iter:
         # 1. Solve the problem on the working set to a gap of target.
         small = problem.restrict(ws)
-        lagrangian, memory = Lagrangian(small, C, capped=False), Memory()
+        lagrangian, memory = OneBlockLagrangian(small, C, capped=False), Memory()
         start_U = dense(small.rescale(U).U)
         at, steps, previous = lagrangian.point(start_U if start_U.any() else U), 0, np.inf
         limit = min(FIRST_STEPS if done == 0 and warm_start.U is None else 800, max_iter - done)
@@ -90,10 +92,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
                 break
             yield Pause()
             at = lagrangian.update(at)
-            Q = rank_reducing_rotation(at.U, COLUMN_RTOL)
-            if Q is not None:
-                memory.rotate(Q)
-                at = lagrangian.point(at.U @ Q)
+            at = drop_negligible_columns(lagrangian, at, memory, COLUMN_RTOL)
             if gap > STALLED * previous:  # the rank is too small
                 larger = append_violated_directions(small, at.U, C)
                 at, memory = lagrangian.point(larger), Memory()
@@ -149,7 +148,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             ws, U, C = grow(problem, ws, U, u, C, new, verdict)
 
 
-def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tuple[IntegerArray, Array, Array]:
+def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tuple[Indices, Array, Array]:
     """Return a working set, a factor and a multiplier on it: those of a warm start, if it has any features.
 
     Otherwise these are the features of largest univariate gain g_j^2 / (A_jj + c_j^2), all without an l1 weight, and a
@@ -157,9 +156,7 @@ def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tup
     """
     if warm_start.U is not None:
         rows = scipy.sparse.csr_array(warm_start.U)
-        squared_norms = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-        selected = (squared_norms > 1e-4 * squared_norms.max()) | (problem.c == 0.0)
-        ws = np.flatnonzero(problem.pair_penalty.complete_groups(selected))
+        ws = np.flatnonzero(problem.pair_penalty.complete_groups(is_active(problem, rows)))
         if problem.c[ws].any():
             given = scipy.sparse.csr_array((len(problem.c),) * 2) if warm_start.C is None else warm_start.C
             C = symmetric(dense(scipy.sparse.csr_array(given)[ws][:, ws]))
@@ -173,7 +170,7 @@ def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tup
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # products of weights may be 0
-def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Array) -> IntegerArray:
+def single_feature_violations(problem: DirectionProblem, ws: Indices, U: Array) -> Indices:
     """Return the features outside the working set that would enter alone, the most violated first; O(n D r).
 
     A feature j stays outside only if |G_j U z| <= c_j sum_k c_k |(U z)_k| for all z; leading directions z are tried.
@@ -195,13 +192,13 @@ def single_feature_violations(problem: DirectionProblem, ws: IntegerArray, U: Ar
 
 def grow(
     problem: DirectionProblem,
-    ws: IntegerArray,
+    ws: Indices,
     U: Array,
     u: Array,
     C: Array,
-    new: IntegerArray,
+    new: Indices,
     verdict: Verdict,
-) -> tuple[IntegerArray, Array, Array]:
+) -> tuple[Indices, Array, Array]:
     """Return the working set with new features, a factor with small entries of V there, and a multiplier."""
     n_old, both = len(ws), np.append(ws, new)
     directions = np.zeros((len(both), 0)) if verdict.directions is None else verdict.directions[both]

@@ -150,7 +150,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     n_excluded_ : int
         Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     diagnostics_ : tuple of Diagnostic
-        Warnings that the clusters may not be meaningful: an empty or tiny cluster, a weak lower bound, no structure.
+        Warnings that the clusters may not be meaningful: an empty or tiny cluster, a weak lower bound, no structure, or
+        a number of clusters chosen without a test of structure.
     structure_ : StructureTest
         With ``test_structure``: the result of `structure_test`.
     optimal_ : OptimalLabels
@@ -309,6 +310,10 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.diagnostics_ = find_diagnostics(data.X, labels, result, n_clusters=K, **costs) if K > 1 else ()
         if self.test_structure and K > 1 and self.structure_.verdict == "none":
             self.diagnostics_ = (self._no_structure(), *self.diagnostics_)
+        if not self.test_structure and K > 1 and isinstance(self.n_clusters, str):
+            message = f"n_clusters='auto' names the {K} clusters that half-samples reproduce, which needs no groups."
+            untested = Diagnostic("not tested", message, "Pass test_structure=True to test for groups.")
+            self.diagnostics_ = (untested, *self.diagnostics_)
         for diagnostic in self.diagnostics_:
             warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
         if weights is not None and weights.has_zeros:  # the result's F needs a row for these points

@@ -1,5 +1,7 @@
 """Model selection without labels: criteria, results table, and settings that are never chosen."""
 
+import warnings
+
 import numpy as np
 import pytest
 from instances import signs
@@ -195,7 +197,12 @@ def test_the_number_of_planted_clusters_is_found_by_the_search_and_by_the_estima
     np.testing.assert_allclose(table["cost"][model.best_index_], model.lower_bound_ + model.label_gap_, atol=1e-3)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert 0.5 < model.score(X) <= 1.0
-    auto = dc.DiffracClustering(n_clusters="auto", random_state=0, test_structure=K == 2).fit(X)
+    auto = dc.DiffracClustering(n_clusters="auto", random_state=0, test_structure=K == 2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        auto.fit(X)
+    said = any("which needs no groups. Pass test_structure=True" in str(warning.message) for warning in caught)
+    assert said is (K != 2)  # that the number was chosen without a test
     assert auto.n_clusters_ == K
     np.testing.assert_array_equal(auto.labels_, dc.DiffracClustering(n_clusters=K, random_state=0).fit(X).labels_)
 

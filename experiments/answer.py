@@ -112,7 +112,7 @@ def passage(table: pd.DataFrame) -> str:
         if row["gap of exact"] >= 0.0:
             objectives = f"{format_upper(row['objective'])}, {format_upper(row['objective of exact'])}"
             is_proved = row["gap of exact"] <= TOL
-            seconds = f"{row['seconds of proof']:.0f} s" if is_proved else f"to {format_upper(row['gap of exact'])}"
+            seconds = f"{row['seconds of proof']:.2g} s" if is_proved else f"to {format_upper(row['gap of exact'])}"
             proof = f"{row['exact']:.2f} | {objectives} | {seconds}"
         lines.append(f"| {row['name']} | {numbers} | {said} | {proof} |")
     return "\n".join([*lines, ""])

@@ -69,8 +69,8 @@ def answer_with(lower, objective, tol=0.0):
         upper_bound=objective, n_excluded=0, scaled_coefficients=ones, coefficients=ones, intercept=np.ones(1),
         standard_deviations=np.ones(2), selected_features=("a",), feature_groups=None, structure=None, diagnostics=(),
         notes=(), suspects={}, adjusted_rand_score=None, clustering_error=None, contingency_matrix=None,
-        rounded_objective=None, rounded_agreement=None, parameters={"nu": 1.0, "lambda": 0.0, "ridge": 0.3, "tol": tol}, solver="one",
-        status=dc.Status.OPTIMAL, seconds=0.1, code="",
+        rounded_objective=None, rounded_agreement=None, solver="one", status=dc.Status.OPTIMAL, seconds=0.1, code="",
+        parameters={"nu": 1.0, "lambda": 0.0, "ridge": 0.3, "tol": tol},
     )  # fmt: skip
 
 

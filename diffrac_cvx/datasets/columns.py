@@ -257,7 +257,7 @@ def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: s
 
 
 def find_remedy(name: str, present: Sequence[str], bad: Sequence[str]) -> tuple[str, str]:
-    """Return the remedy for a column with these entries, of which some are no numbers, and its parameter."""
+    """Return the remedy for a column in which some of these entries are not numbers, and its parameter."""
     is_stray = 2 * len(bad) <= len(present)
     for pattern, (remedy, parameter) in CAUSES.items():
         count = sum(bool(re.fullmatch(pattern, text)) for text in bad)

@@ -47,7 +47,7 @@ from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 from diffrac_cvx.solvers.exact.partition import bound_with_floors
 
 VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
-MAX_FLOOR_POINTS = 300  # of a table whose partitions into K clusters get a bound of their own
+MAX_FLOOR_POINTS = 300  # most points for which the bound of K clusters is computed
 CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 

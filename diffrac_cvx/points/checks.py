@@ -70,7 +70,7 @@ def require_readable(values: Any, name: str) -> None:
 
 
 def numbers_of(objects: npt.NDArray[Any], name: str) -> Array:
-    """Return an array of objects as floats, with NaN for missing values; text is no number."""
+    """Return an array of objects as floats, with NaN for missing values; text is not converted."""
     values = objects.ravel().tolist()
     kinds = set(map(type, values))
     if any(issubclass(kind, str | bytes) for kind in kinds):

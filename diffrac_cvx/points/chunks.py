@@ -103,7 +103,7 @@ def client_of(X: Any = None) -> Any:
     if distributed is None:
         return None
     parts = () if X is None else dict(X.dask).values()
-    with suppress(ValueError):  # there is no current client
+    with suppress(ValueError):  # raised if no client is active
         held = next((part for part in parts if isinstance(part, distributed.Future)), None)
         return distributed.default_client() if held is None else held.client
     return None

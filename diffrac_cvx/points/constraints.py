@@ -486,7 +486,7 @@ def read_rows(rows: npt.ArrayLike, n: int | None) -> Indices:
 
 
 def read_groups(groups: npt.ArrayLike) -> Indices:
-    """Return the groups of points as integers, numbered from 0 if they are text; negative ones are no group."""
+    """Return the groups of points as integers, numbered from 0 if they are text; a negative number means no group."""
     given = as_any(groups, "groups")
     if given.ndim == 1 and given.dtype.kind in "iu":
         return given.astype(np.intp)

@@ -23,7 +23,7 @@ Values = npt.NDArray[Any]
 
 
 def is_sliced(X: Any) -> bool:
-    """Return whether a table has a shape, a NumPy dtype and slices, but is no array, sparse matrix or data frame."""
+    """Return whether a table has a shape, a NumPy dtype and slices, and is not an array, sparse matrix or data frame."""
     if isinstance(X, np.ndarray | np.generic) or hasattr(X, "toarray") or hasattr(X, "iloc") or hasattr(X, "dask"):
         return False
     has_rows = isinstance(getattr(X, "shape", None), tuple) and hasattr(X, "__getitem__")
@@ -108,7 +108,7 @@ def opened(X: Any) -> SlicedTable | Chunks:
 
 
 def in_memory(X: Any) -> Values:
-    """Return a table that is read by blocks as an array of its own type, if it fits in memory."""
+    """Read a table by blocks into an array of the same dtype, if it fits in memory."""
     table = opened(X)
     n, d = table.shape
     require_memory(float(table.dtype.itemsize) * n * d, f"a table of {n} points and {d} features", "use fewer points")

@@ -92,6 +92,24 @@ class Bracket(NamedTuple("Bounds", [("lower", float), ("upper", float)])):
         return format_bracket(self.lower, self.upper) + excluded_clause(self.n_excluded)
 
 
+class Bracketed:
+    """Result of a search, with certified bounds and its number of excluded columns."""
+
+    lower: float
+    upper: float
+    n_excluded: int
+
+    @property
+    def bracket(self) -> Bracket:
+        """Lower and upper bound."""
+        return Bracket(self.lower, self.upper, self.n_excluded)
+
+    @property
+    def gap(self) -> float:
+        """Gap ``upper - lower``, rounded up."""
+        return self.bracket.gap
+
+
 class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("lower", float), ("upper", float)])):
     """Entry of a solver's history: (iteration, seconds, lower, upper).
 

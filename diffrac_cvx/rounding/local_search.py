@@ -9,7 +9,7 @@ with the row :math:`p\,(\sqrt{1 - \nu},\ (X^\top P X + \mathrm{Diag}(a)^2)^{+1/2
 
 It is concave in F, so that an alternation between F and the fitted values RR'F never increases it.
 
-The estimator does not use this search: partitions of lower objective are no closer to known classes on average, see the
+The estimator does not use it: partitions with a lower objective do not agree better with known classes, see the
 guide on more than two clusters.  It gives upper bounds to searches for the optimal partition.
 """
 

@@ -52,7 +52,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 class Instance(NamedTuple):
-    """Standardised columns, true labels, the rows of each bag or clip, and what is known of the labels.
+    """Standardised columns, true labels, the rows of each bag or clip, and the known facts about the labels.
 
     The rows ``known`` have the label -1; for proportions, ``counts`` has the number of positive rows in each bag.
     """

@@ -22,7 +22,7 @@ from experiments.weak.cells import (
 
 TITLE = "Weak supervision: bags, order and proportions"
 ABOUT = (
-    f"Labels from what is known of sets of rows ({', '.join(SETS)}; up to {MOST_POINTS['full']} rows, standardised columns, ridge "
+    f"Labels under weak supervision, that is known facts about sets of rows ({', '.join(SETS)}; up to {MOST_POINTS['full']} rows, standardised columns, ridge "
     f"{RIDGE:g}). Bags: a positive bag has at least one positive row, here one or two, and negative bags have none; nu = 0. Order: in each "
     "clip the label rises once, from -1 to +1. Proportions: the number of positive rows of each bag is known. `optimal_labels` with "
     f"`Constraints`, to a gap of {TOL:g} or {LIMIT:g} s of processor time, compared with alternation between labels and direction from "

@@ -24,7 +24,7 @@ from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.direction_problem import without_collinear
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
-from diffrac_cvx.problem.result import Bracket, Status
+from diffrac_cvx.problem.result import Bracket, Bracketed, Status
 from diffrac_cvx.rounding.local_search import Partition, descend, simplex_corners, usual_partitions
 from diffrac_cvx.rounding.many_clusters import ClusterIndices, renumber
 from diffrac_cvx.solvers.exact.cuts import MIN_VIOLATION, NEW_CUTS, STEPS, CutRelaxation
@@ -43,7 +43,7 @@ CLIQUE_STARTS = 3  # for each point
 
 
 @dataclass(frozen=True, eq=False)
-class OptimalPartition:
+class OptimalPartition(Bracketed):
     """Result of `optimal_partition`: clusters and certified bounds on the optimal objective.
 
     Attributes
@@ -80,16 +80,6 @@ class OptimalPartition:
     seconds: float
     n_excluded: int = 0
 
-    @property
-    def gap(self) -> float:
-        """Gap ``upper - lower``, rounded up."""
-        return self.bracket.gap
-
-    @property
-    def bracket(self) -> Bracket:
-        """Lower and upper bound."""
-        return Bracket(self.lower, self.upper, self.n_excluded)
-
     def __str__(self) -> str:
         found = f"{self.bracket} with {self.n_cuts} inequalities in {self.seconds:.3g} s"
         if self.status is Status.OPTIMAL:
@@ -118,9 +108,9 @@ def optimal_partition(
     .. math:: 1 - \mathrm{tr}\, F^\top R R^\top F.
 
     The relaxation has any unit rows with products of at least -1/(K - 1), and violated inequalities that hold for all
-    partitions: triangles, one point against a set, and K + 1 points, of which two share a cluster.  Upper bounds are
-    those of a local search from k-means, Ward's method, spectral clustering, and from F.  There is no branching: the
-    search may end with a gap.  Memory is O(n^2).
+    partitions: triangles, one point against a set, and K + 1 points, of which two share a cluster.  Upper bounds come
+    from a local search, started at k-means, Ward's method, spectral clustering, and roundings of F.  There is no
+    branching, so the search may end with a gap.  Memory is O(n^2).
 
     Source: Eq. (11) and section 4 for the objective; Chopra and Rao, Math. Program. 59, 1993, for the inequalities.
     The method is not in the paper.

@@ -22,7 +22,7 @@ from diffrac_cvx.points.reading import Sample, raw_table, read_points
 from diffrac_cvx.points.table import Excluded, Table
 from diffrac_cvx.problem.direction_problem import without_collinear
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty
-from diffrac_cvx.problem.result import Bracket, Status
+from diffrac_cvx.problem.result import Bracket, Bracketed, Status
 from diffrac_cvx.solvers.exact.cuts import CutRelaxation
 from diffrac_cvx.solvers.exact.feasible import FeasibleSigns, require_feasible
 from diffrac_cvx.solvers.exact.tree import Tree
@@ -35,7 +35,7 @@ CUT_BYTES = 80.0  # bytes of the cutting planes for each pair of chunklets
 
 
 @dataclass(frozen=True, eq=False)
-class OptimalLabels:
+class OptimalLabels(Bracketed):
     """Result of `optimal_labels`: labels and certified bounds on the optimal objective.
 
     Attributes
@@ -76,16 +76,6 @@ class OptimalLabels:
     seconds: float
     certificate: Certificate | None = None
     n_excluded: int = 0
-
-    @property
-    def gap(self) -> float:
-        """Gap ``upper - lower``, rounded up."""
-        return self.bracket.gap
-
-    @property
-    def bracket(self) -> Bracket:
-        """Lower and upper bound."""
-        return Bracket(self.lower, self.upper, self.n_excluded)
 
     def __str__(self) -> str:
         cuts = f" and {self.n_cuts} inequalities" if self.n_cuts else ""

@@ -23,7 +23,7 @@ Values = npt.NDArray[Any]
 
 
 def is_sliced(X: Any) -> bool:
-    """Return whether a table has a shape, a NumPy dtype and slices, and is not an array, sparse matrix or data frame."""
+    """Return whether a table has a shape, a NumPy dtype and slices, and is no array, sparse matrix or data frame."""
     if isinstance(X, np.ndarray | np.generic) or hasattr(X, "toarray") or hasattr(X, "iloc") or hasattr(X, "dask"):
         return False
     has_rows = isinstance(getattr(X, "shape", None), tuple) and hasattr(X, "__getitem__")

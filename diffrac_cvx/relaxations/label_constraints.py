@@ -35,7 +35,7 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import LabelMatrix, Point, Relaxation, Solution, value_of
 from diffrac_cvx.rounding.directions import oriented_direction
-from diffrac_cvx.solvers.exact.cuts import inverse_root, violated_triangles
+from diffrac_cvx.solvers.exact.cuts import WEIGHT_EQUAL, inverse_root, violated_triangles
 from diffrac_cvx.solvers.exact.feasible import FeasibleSigns, require_feasible
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ MIN_MULTIPLIER = 1e-12
 PROJECTIONS = 200  # of a point on the equations and on unit rows
 N_LABELS, MAX_STEPS = 40, 30  # labels of a feasible point and of roundings; steps of their alternation
 SHARES_OF_C = (1.0, 1.0 - 1e-6, 1.0 - 1e-4, 0.99, 0.0)  # of a C that may not be feasible to rounding
-WEIGHT_EQUAL = 100.0  # of equations with coefficients of norm one in a proof
 
 
 class Triangles(NamedTuple):

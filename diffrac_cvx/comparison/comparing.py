@@ -41,7 +41,7 @@ from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.solvers import low_rank
 
 CERTIFICATE_COLUMNS = (
-    "problem", "sample", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "iterations"
+    "problem", "rows", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "iterations"
 )  # fmt: skip
 LABEL_METRICS = (
     "warning", "objective", "label_gap", "adjusted_rand", "error", "error_kmeans_centered", "error_sign_centered",
@@ -65,7 +65,7 @@ class Comparison(TableReport):
         "eigenvalue_ratio", "objective" (of the labels in Eq. (9)), "label_gap" (its certified optimality gap, by the
         best lower bound of all methods; NaN if no method has one, or if they disagree), "adjusted_rand", "error" and
         one such column for each rounding if y was given, "warning" (codes of the warnings about the labels), "seconds",
-        "iterations", "status"; and "sample", such as "100 of 300 rows", if a sample was compared.
+        "iterations", "status"; and "rows", such as "100 of 300", if a sample was compared.
     method_results : dict of str to MethodResult
         Complete result of each method, including its `Result`.
     disagreements : tuple of str
@@ -228,7 +228,7 @@ def compare(
     notes = (*drawn, *stopped, *best, *collect_notes(found, task), *skipped)
     entries = [row_of(name, one, task, y_true, lower) for name, one in found.items()]
     if rows is not None:
-        entries = [{**row, "sample": f"{len(rows)} of {n} rows"} for row in entries]
+        entries = [{**row, "rows": f"{len(rows)} of {n}"} for row in entries]
     return Comparison(tuple(entries), found, disagreements, notes, rows)
 
 

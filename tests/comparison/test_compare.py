@@ -173,9 +173,9 @@ def test_a_sample_is_the_comparison_of_these_rows_and_says_so_in_every_row():
     assert found.sample.tolist() == sorted(np.random.default_rng(3).choice(20, 12, replace=False).tolist())
     alone = compared("low_rank", "k-means", X=PLANTED.X[found.sample], y=PLANTED.y[found.sample], rng=3)
     for row, other in zip(found.rows, alone.rows, strict=True):
-        assert row["sample"] == "12 of 20 rows"
-        assert "sample" not in other
-        expected = {**other, "sample": row["sample"], "seconds": row["seconds"]}
+        assert row["rows"] == "12 of 20"
+        assert "rows" not in other
+        expected = {**other, "rows": row["rows"], "seconds": row["seconds"]}
         assert row == pytest.approx(expected, abs=1e-9, nan_ok=True)
     assert "all numbers are those of a sample of 12 of 20 rows (seed 3)" in found.notes
     assert "12 of 20 rows" in str(found)

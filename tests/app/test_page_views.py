@@ -177,6 +177,13 @@ def test_the_progress_names_every_method_with_its_seconds_and_a_stop_keeps_what_
     assert run.model is not None
 
 
+def test_a_run_ends_when_another_has_started():
+    run = Run(Request(SMALL, Setting(), NAMES))
+    run.work(is_over=lambda: True)
+    assert not run.comparison.results
+    assert f"stopped before {', '.join(METHODS)}" in run.comparison.notes
+
+
 def test_a_sample_is_said_in_the_table_and_the_clusters_are_those_of_all_rows():
     data = page_data.planted_data(130, 3, 1, 0.0, 0.3, 0)
     run = compared(data, names=["low_rank", "v_space"], sample=100)

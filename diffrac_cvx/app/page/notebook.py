@@ -178,7 +178,7 @@ def _():
 def _(compare, get_run, on_sample, request, set_run):
     # The page compares when it opens and when a button is pressed, never because a control has changed.
     if request is not None and (get_run() is None or compare.value or on_sample.value):
-        set_run(Run(views.sampled(request) if on_sample.value else request))
+        set_run(Run(request.on_sample() if on_sample.value else request))
 
 
 @app.cell
@@ -190,13 +190,9 @@ def _(cancel, get_run):
 @app.cell
 def _(get_run, set_shown):
     def _work(run):
-        def tell(lines):
-            if mo.current_thread().should_exit:  # another comparison has started
-                run.stop()
-            mo.output.replace(mo.Html(views.progress_html(lines)))
-
-        run.work(tell)
-        if not mo.current_thread().should_exit:
+        _thread = mo.current_thread()
+        run.work(lambda lines: mo.output.replace(mo.Html(views.progress_html(lines))), lambda: _thread.should_exit)
+        if not _thread.should_exit:  # otherwise another comparison has started
             mo.output.replace(mo.Html(""))
             set_shown(run)
 

@@ -67,6 +67,10 @@ class Request:
     names: tuple[str, ...] = ()
     sample: int | None = None
 
+    def on_sample(self) -> "Request":
+        """Return the request on a sample of the rows."""
+        return replace(self, sample=SAMPLE)
+
     @property
     def n_rows(self) -> int:
         """Number of rows that are compared."""
@@ -132,8 +136,11 @@ class Run:
     def is_stopped(self) -> bool:
         return self._stopping.is_set()
 
-    def work(self, tell: Callable[[list[str]], object] = lambda _: None) -> None:
-        """Compare the methods, then cluster the table, and tell the progress as one sentence for each method."""
+    def work(self, tell: Callable[[list[str]], object] = lambda _: None, is_over: Callable[[], bool] = bool) -> None:
+        """Compare the methods, then cluster the table, and tell the progress as one sentence for each method.
+
+        It ends early if ``is_over`` returns True, as when another run has started.
+        """
         last = 0.0
 
         def progress(method: str, now: Progress | None) -> bool:
@@ -142,7 +149,7 @@ class Run:
             if now is None or monotonic() - last > TELL_SECONDS:
                 last = monotonic()
                 tell(self.describe())
-            return self.is_stopped
+            return self.is_stopped or is_over()
 
         try:
             if self.request.methods:

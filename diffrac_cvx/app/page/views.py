@@ -3,7 +3,6 @@
 import warnings
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from io import BytesIO, StringIO
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from diffrac_cvx.app.answer import answer_of
-from diffrac_cvx.app.page.run import SAMPLE, SEED, Request, Run, about
+from diffrac_cvx.app.page.run import SEED, Request, Run, about
 from diffrac_cvx.app.render import contingency_table, label_table, summary_sentences, warning_sentences
 from diffrac_cvx.certificates import certify_clusters
 from diffrac_cvx.comparison import Comparison, ReportTable
@@ -71,11 +70,6 @@ def numbered_like(reference: np.ndarray, labels: np.ndarray, n_clusters: int) ->
     np.add.at(counts, (labels, reference), 1.0)
     numbers = linear_sum_assignment(-counts)[1][:n_clusters]
     return np.asarray(np.unique(numbers, return_inverse=True)[1][labels])
-
-
-def sampled(request: Request) -> Request:
-    """Return the request on a sample of the rows."""
-    return replace(request, sample=SAMPLE)
 
 
 def comparison_table(run: Run, comparison: Comparison, labels: Mapping[str, np.ndarray]) -> ReportTable:

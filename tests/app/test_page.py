@@ -20,25 +20,41 @@ def log(tmp_path_factory):
     return tmp_path_factory.mktemp("served") / "log.txt"
 
 
-@pytest.fixture(scope="module")
-def address(log):
-    """Address of a page served for this module."""
+@contextlib.contextmanager
+def served(log, start="from diffrac_cvx.app.page.__main__ import main; main()"):
+    """Server of the page, and its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "diffrac_cvx.app.page", "--headless", "--port", str(port)]
+    command = [sys.executable, "-c", start, "--headless", "--port", str(port)]
     streams = {"stdout": subprocess.PIPE, "stderr": log.open("w")}
     with subprocess.Popen(command, cwd=Path(__file__).parents[2], text=True, **streams) as server:
-        yield server.stdout.readline().split()[0]
+        yield server, server.stdout.readline().split()[0]
         server.terminate()
         server.wait(timeout=20)
 
 
 @pytest.fixture(scope="module")
-def page(address, browser):
-    """Page in the browser, with its requests and errors."""
+def address(log):
+    """Address of a page served for this module."""
+    with served(log) as (_, address):
+        yield address
+
+
+def open_page(page, address):
     from playwright.sync_api import Error
 
+    for _ in range(100):  # the server is starting
+        with contextlib.suppress(Error):
+            page.goto(address)
+            break
+        page.wait_for_timeout(500)
+    page.get_by_role("heading", name="Python").wait_for()
+
+
+@pytest.fixture(scope="module")
+def page(address, browser):
+    """Page in the browser, with its requests and errors."""
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
     page.set_default_timeout(WAIT)
     page.asked, page.errors = [], []
@@ -46,12 +62,7 @@ def page(address, browser):
     page.on("websocket", lambda socket: page.asked.append(socket.url))
     page.on("console", lambda said: page.errors.append(said.text) if said.type == "error" else None)
     page.on("pageerror", lambda error: page.errors.append(f"{error}\n{error.stack}"))
-    for _ in range(100):  # the server is starting
-        with contextlib.suppress(Error):
-            page.goto(address)
-            break
-        page.wait_for_timeout(500)
-    page.get_by_role("heading", name="Python").wait_for()
+    open_page(page, address)
     yield page
     page.close()
 
@@ -267,3 +278,36 @@ def test_a_tab_that_closes_fills_no_log(page, address, log):
     other.close()
     page.wait_for_timeout(2000)
     assert log.read_text() == ""
+
+
+FORGETS = """
+from diffrac_cvx.app.page import __main__ as launcher
+arguments = launcher.arguments
+launcher.arguments = lambda *given, **more: [*arguments(*given, **more), "--session-ttl", "1"]
+launcher.main()
+"""
+
+
+def test_a_page_that_was_closed_stops_its_comparison(browser, tmp_path):
+    with served(tmp_path / "log.txt", FORGETS) as (server, address):
+        page = browser.new_page()
+        page.set_default_timeout(WAIT)
+        open_page(page, address)
+        set_number(page, "points n", 600)
+        page.get_by_role("complementary").get_by_label("time limit").select_option("10 min")
+        press_compare(page)
+        page.locator(".progress li", has_text="constrained_alpha/SCS: 2 s").wait_for()
+        assert running_children(server.pid)
+        page.close()
+        for _ in range(60):
+            time.sleep(0.5)
+            if not running_children(server.pid):
+                break
+        assert not running_children(server.pid)
+        assert server.poll() is None, "the server still runs"
+    assert (tmp_path / "log.txt").read_text() == ""
+
+
+def running_children(pid):
+    """Processes started by any thread of a process."""
+    return [child for one in Path(f"/proc/{pid}/task").glob("*/children") for child in one.read_text().split()]

@@ -189,10 +189,17 @@ def _(cancel, get_run):
 
 @app.cell
 def _(get_run, set_shown):
-    def _work(run):
-        _thread = mo.current_thread()
-        run.work(lambda lines: mo.output.replace(mo.Html(views.progress_html(lines))), lambda: _thread.should_exit)
-        if not _thread.should_exit:  # otherwise another comparison has started
+    def _work(run, mo=mo, views=views, names=globals()):  # noqa: B008
+        thread = mo.current_thread()
+
+        def tell(lines):
+            mo.output.replace(mo.Html(views.progress_html(lines)))
+
+        def is_over():  # marimo clears the names of a page that was closed
+            return thread.should_exit or not names
+
+        run.work(tell, is_over)
+        if not is_over():
             mo.output.replace(mo.Html(""))
             set_shown(run)
 

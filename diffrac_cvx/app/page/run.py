@@ -139,17 +139,19 @@ class Run:
     def work(self, tell: Callable[[list[str]], object] = lambda _: None, is_over: Callable[[], bool] = bool) -> None:
         """Compare the methods, then cluster the table, and tell the progress as one sentence for each method.
 
-        It ends early if ``is_over`` returns True, as when another run has started.
+        It ends early if ``is_over`` returns True: another run has started, or the page was closed.
         """
         last = 0.0
 
         def progress(method: str, now: Progress | None) -> bool:
             nonlocal last
+            if self.is_stopped or is_over():
+                return True
             self.started.setdefault(method, monotonic())
             if now is None or monotonic() - last > TELL_SECONDS:
                 last = monotonic()
                 tell(self.describe())
-            return self.is_stopped or is_over()
+            return self.is_stopped
 
         try:
             if self.request.methods:

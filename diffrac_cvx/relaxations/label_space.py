@@ -192,7 +192,7 @@ def constrained_alpha(
     Y = bordered if m == N else bordered[:N, :N]
     unit = cp.diag(bordered) == 1
     total = cp.sum(Y) if pairs is None else cp.sum(cp.multiply(np.outer(ones, ones), Y))
-    fixed = total / n**2 == weight
+    fixed = total / n == n * weight  # a row of the norm of those of diag Y = 1, for first-order solvers
 
     def read() -> Solution:
         F = psd_factor(matrix_of(Y), rtol=1e-14)
@@ -205,7 +205,7 @@ def constrained_alpha(
 
     def read_point() -> Point:
         F, multiplier = unit_rows(psd_factor(matrix_of(bordered), rtol=1e-14)), fixed.dual_value
-        nu = 0.0 if multiplier is None or not np.isfinite(multiplier) else float(multiplier)
+        nu = 0.0 if multiplier is None or not np.isfinite(multiplier) else n * float(multiplier)
         return Point(F, None, nu, diagonal_multiplier(unit))
 
     def value_at(F: Array, _: Array | None) -> PointValue:

@@ -291,12 +291,12 @@ def python_code(request: Request) -> str:
 
 
 def describe_costs(run: Run) -> str:
-    """Return why the clusters of the table differ in cost from the labels of the comparison, as one sentence."""
+    """Return why the clusters of the table can cost less than the labels of the comparison, as one sentence."""
     of_all = "" if run.comparison is None or run.comparison.sample is None else ", of all rows,"
     K = run.request.setting.n_clusters
     improved = "refit the directions" if K > 2 else "alternate between labels and direction"
     return (
-        "Why the costs (objective values) differ from those above: the table rounds each relaxation once, and the "
+        "Why costs (objective values) can be lower here than above: the table rounds each relaxation once, and the "
         f"clusters here{of_all} start from such labels and {improved}."
     )
 

@@ -34,7 +34,7 @@ from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import LabelMatrix, Point, Relaxation, Solution, value_of
-from diffrac_cvx.rounding.directions import oriented_direction
+from diffrac_cvx.rounding.directions import LabelRegression
 from diffrac_cvx.solvers.exact.cuts import WEIGHT_EQUAL, inverse_root, violated_triangles
 from diffrac_cvx.solvers.exact.feasible import FeasibleSigns, require_feasible
 
@@ -102,6 +102,7 @@ class LabelConstraints:
         self.X, self.points, self.penalty, self.constraints = X, points, penalty, constraints
         self.chunklets, self.linear = given.chunklets_of(n), given.linear_of(n)
         self.weights, self.has_products = weights_of(penalty, d), products
+        self.regression = LabelRegression(points, self.weights)
         if not self.weights.is_l1:
             raise ParameterError(
                 "penalty has feature groups or known signs, and the relaxation constraints of labels. Pass one of them."
@@ -261,7 +262,7 @@ class LabelConstraints:
         rounded = []
         for z in found.values():
             labels = self.chunklets.labels_from_signs(z[: self.chunklets.n_chunklets])
-            oriented, v = oriented_direction(self.points, labels, self.weights)
+            oriented, v = self.regression.oriented(labels)
             value = certified_labels_value(self.points, oriented, v, nu, self.weights)
             rounded.append(Rounded(*or_zero_direction(value, v), labels, z))
         return sorted(rounded, key=lambda one: one.value)

@@ -1,6 +1,11 @@
 """Exceptions and warnings."""
 
 
+def sentence(text: object) -> str:
+    """Return the text of an error as the last sentence of another message, with one full stop."""
+    return f"{str(text).rstrip('. ')}."
+
+
 class DataError(ValueError):
     """The data cannot be used as given; the message names the offending entry and the remedy.
 

@@ -39,7 +39,7 @@ def draw(stem: Path) -> None:
         dc.plotting.StructureDisplay(model.structure_).plot(axes.flat[0])
         true = cells.target_names[cells.target]
         points = dc.plotting.ProjectionDisplay.from_estimator(model, X, true).plot(axes.flat[1])
-        points.legend_.set_loc("upper right")
+        points.legend_.set_loc("upper center")
         dc.plotting.DirectionDisplay.from_estimator(model, feature_names=names).plot(axes.flat[2], most=MOST)
         axes.flat[1].set_ylim(top=1.45 * axes.flat[1].get_ylim()[1])
         draw_proof(axes.flat[3], model.lower_bound_, model.lower_bound_ + model.label_gap_)

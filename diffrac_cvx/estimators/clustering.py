@@ -265,16 +265,16 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.n_clusters_ = K
         if K != 2 and (chunklets.has_known_labels or np.any(chunklets.sign < 0.0)):
             raise ParameterError(
-                f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters; use must_link and "
-                "groups"
+                f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters. Use must_link and "
+                "groups."
             )
         require_one_direction(self._penalty, K)
         if n < K:
-            raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
+            raise ParameterError(f"n_clusters = {K} is more than the {n} points. Reduce n_clusters.")
         if given_rows and K != 2:
-            raise ParameterError(f"n_clusters = {K}: bags, order, sizes and rows are about two clusters; remove them")
+            raise ParameterError(f"n_clusters = {K}: bags, order, sizes and rows are about two clusters. Remove them.")
         if self.prove and K != 2:
-            raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
+            raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}. Omit one of them.")
         weights = as_weights(sample_weight, n, min_positive=max(K, 2))
         streamed = hasattr(table, "toarray") or (is_out_of_core(table) and many_rows(*table.shape))
         plain = K == 2 and weights is None and not chunklets.max_size and self.solver in ("low_rank", "fista")
@@ -325,9 +325,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Return the number of clusters of the largest prediction strength."""
         n, penalty = len(given), self._penalty
         if n < MIN_AUTO_POINTS:
-            raise ParameterError(f"n_clusters = 'auto' needs at least {MIN_AUTO_POINTS} points, not {n}; give a number")
+            raise ParameterError(f"n_clusters = 'auto' needs {MIN_AUTO_POINTS} points or more, not {n}. Give a number.")
         if penalty.nonnegative is not None:
-            raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'; remove it")
+            raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'. Remove it.")
         ridge: Any = penalty.ridge  # one for all columns, or one each
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
         X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)

@@ -349,15 +349,15 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
     if not isinstance(V, Result):
         V = as_matrix(V, "V")
         if V.shape not in ((d, d), (d + 1, d + 1)):
-            raise DataError(f"V has shape {V.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
+            raise DataError(f"V has shape {V.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1}).")
         # Unit columns first: factorising a badly scaled V would lose its small entries.
         G: Factor = psd_factor(V[:d, :d] / np.outer(units, units))
     elif V.G is not None:
         if V.G.shape[0] not in (d, d + 1):
-            raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}")
+            raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}.")
         G = scale_rows(V.G[:d], 1.0 / units)
     elif len(V.F) != len(points):
-        raise DataError(f"the result has {len(V.F)} points, X has {len(points)}; pass the X that was solved")
+        raise DataError(f"the result has {len(V.F)} points, X has {len(points)}. Pass the X that was solved.")
     else:  # the optimal V in (11)
         G = np.linalg.lstsq(points.array() * units, V.F - V.F.mean(axis=0))[0]
     v = np.asarray(G @ np.linalg.eigh(points.rows.scaled(units).gram_of_products(G))[1][:, -1])

@@ -8,7 +8,6 @@ import pytest
 import scipy
 
 import diffrac_cvx as dc
-from experiments.phase_transition.cells import points_of
 
 # Theorem 3 with infinitely many points and a flat direction: three unknowns, by symmetry
 
@@ -25,7 +24,7 @@ def chi_squared(k, nodes=24):
 
 
 def solve_population(l, d, lam, m=1.0):
-    r"""Return the solution as n tends to infinity: X_J = [y, Z] H with a flat first row of H, Gaussian noise of variance m.
+    r"""Return the solution as n tends to infinity: X_J = [y, Z] H, H with a flat first row, Gaussian Z of variance m.
 
     .. math:: \min\ 1 - 2\, \mathbb{E} \sqrt{w + m e \chi^2_{l-1} + m f \chi^2_{d-l}}
               + w + m (l-1) e + m (d-l) f + \lambda (w + (l-1) e + (d-l) f + (l-1) |w - e|)

@@ -150,13 +150,14 @@ for copies in (1, 4, 10):
         f"optimum in {found.bracket}"
     )
 tightened = dc.triangles(dc.penalized_nu(corners))
-print(f"with all triangles {max(tightened.problem.solve(solver='CLARABEL'), 0.0):.4f}")
+bound = tightened.problem.solve(solver="CLARABEL")
+print(f"bound of the relaxation with all triangles {max(bound, 0.0):.4f}")
 
 # %%
 # Other exact solvers
 # -------------------
-# The last column has published numbers of other solvers, as their authors state them. They are about other problems,
-# instances and machines, and neither solver was run here: the numbers show the sizes that are usual, not which solver is faster.
+# The last two rows quote what the authors of other solvers publish, about other problems, instances and machines. Neither solver
+# was run here. The table shows which sizes are usual, not which solver is faster.
 #
 # .. include:: ../exact_solvers.inc
 #

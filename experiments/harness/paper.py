@@ -27,8 +27,8 @@ def passage_of_benchmark(table: pd.DataFrame) -> str:
         f"On one thread, `low_rank` reaches a certified relative gap of {goal:g} on {ours[column]:.0f} of "
         f"{ours['run']:.0f} instances. Through CVXPY, of the instances that fit in memory, "
         f"{', '.join([first, *others])}. On the "
-        f"{ratio['both']:.0f} that both solve, the faster CVXPY solver takes {ratio['median']:.3g} times as long in the "
-        f"median ({ratio['smallest']:.3g} to {ratio['largest']:.3g}).\n"
+        f"{ratio['both']:.0f} that both solve, the faster CVXPY solver takes {ratio['median']:.3g} times as long in "
+        f"the median ({ratio['smallest']:.3g} to {ratio['largest']:.3g}).\n"
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 import scipy
 
 import diffrac_cvx as dc
+from experiments.sparse_regime.models import dimension_bound
 
 # Theorem 3 with infinitely many points and a flat direction: three unknowns, by symmetry
 
@@ -96,6 +97,17 @@ def test_theorem_3_below_1_over_l_the_direction_is_kept_as_the_weight_tends_to_0
     assert shares[0] < shares[1] < shares[2]
     assert shares[2] > 0.998
     assert share_of_direction(4, 65536, 1e-3, 0.3) < 0.01
+
+
+def test_the_bound_of_the_statistical_dimension_fits_powers_between_1_and_2_and_tends_to_the_order_of_d_log_d():
+    sizes = np.array([16, 24, 32, 48, 64, 96, 128, 192, 256])
+    for sparsity, power in ((2, 1.2), (4, 1.4), (8, 1.8)):
+        bounds = [1.0 + dimension_bound(sparsity, d) for d in sizes]
+        assert np.polyfit(np.log(sizes), np.log(bounds), 1)[0] == pytest.approx(power, abs=0.05)
+        order = [(sparsity - 1) ** 2 * d * np.log(d / (sparsity - 1) ** 2) for d in (1e4, 1e6, 1e8)]
+        ratios = [dimension_bound(sparsity, d) / size for d, size in zip((1e4, 1e6, 1e8), order, strict=True)]
+        assert max(ratios) < 1.0
+        assert max(ratios) / min(ratios) < 1.5
 
 
 def test_theorem_3_the_cubic_bounds_of_the_root_hold():

@@ -24,20 +24,24 @@ def chi_squared(k, nodes=24):
     return 2.0 * values, vectors[0] ** 2
 
 
-def solve_population(l, d, lam, m=1.0):
+def solve_population(l, d, lam, m=1.0, *, standardized=False):
     r"""Return the solution as n tends to infinity: X_J = [y, Z] H, H with a flat first row, Gaussian Z of variance m.
 
     .. math:: \min\ 1 - 2\, \mathbb{E} \sqrt{w + m e \chi^2_{l-1} + m f \chi^2_{d-l}}
               + w + m (l-1) e + m (d-l) f + \lambda (w + (l-1) e + (d-l) f + (l-1) |w - e|)
 
     The distribution of x is invariant under permutations of the support and of the other coordinates and under signs of
-    the latter, and the problem is convex, so some solution has this form.
+    the latter, and the problem is convex, so some solution has this form.  Standardised columns have other weights.
     """
     (inside, inside_weights), (outside, outside_weights) = chi_squared(l - 1), chi_squared(d - l)
     inside, weights = m * inside[:, None], inside_weights[:, None] * outside_weights
     outside = m * outside
     moments, counts = np.array([1.0, 1.0 + m * (l - 1), m * (d - l)]), np.array([1.0, l, d - l])
-    linear = moments + lam * counts + lam * (l - 1) * np.array([1.0, 0.0, 0.0])
+    joined = np.array([1.0, 0.0, 0.0])
+    if standardized:  # the penalty in the units of the columns as they are
+        square = (1.0 + m * (l - 1)) / l
+        counts, joined = counts * (square, square, m), square * joined
+    linear = moments + lam * counts + lam * (l - 1) * joined
     units = np.array([1.0, 1.0, 1.0 / d])  # of the variables, so that all are of the order of one
 
     def objective(x):
@@ -56,22 +60,24 @@ def solve_population(l, d, lam, m=1.0):
     return Population(e + gap, e, f, moments @ best.x, best.fun)
 
 
-def share_of_direction(l, d, lam, m=1.0):
+def share_of_direction(l, d, lam, m=1.0, *, standardized=False):
     """Return e'Ve / tr(V Sigma) at the solution of `solve_population`."""
-    found = solve_population(l, d, lam, m)
+    found = solve_population(l, d, lam, m, standardized=standardized)
     return found.w / found.trace
 
 
-@pytest.mark.parametrize("m", [1.0, 0.4])
-def test_the_population_has_the_value_of_a_large_sample(m):
+@pytest.mark.parametrize(("m", "standardized"), [(1.0, False), (0.4, False), (0.4, True)])
+def test_the_population_has_the_value_of_a_large_sample(m, standardized):
     sparsity, d, lam = 4, 10, 0.02
     rng = np.random.default_rng(0)
     X = np.column_stack([np.tile([1.0, -1.0], 10_000), m**0.5 * rng.standard_normal((20_000, d - 1))])
     X[:, :4] = X[:, :4] @ scipy.linalg.hadamard(4) / 2.0
-    found = solve_population(sparsity, d, lam, m)
-    sample = dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-5)
+    scale = X.std(axis=0) if standardized else np.ones(d)
+    found = solve_population(sparsity, d, lam, m, standardized=standardized)
+    sample = dc.low_rank(X / scale, 1.0, dc.Penalty.l1(lam), tol=1e-5)
+    V = (sample.V / np.outer(scale, scale))[:4, :4]
     assert sample.value == pytest.approx(found.value, abs=2e-3)
-    assert np.ones(4) @ sample.V[:4, :4] @ np.ones(4) / 4 == pytest.approx(found.w, abs=0.03)
+    assert np.ones(4) @ V @ np.ones(4) / 4 == pytest.approx(found.w, abs=0.03)
 
 
 @pytest.mark.parametrize("m", [2.0, 1.0, 0.6])
@@ -82,6 +88,17 @@ def test_theorem_3_the_share_of_the_direction_tends_to_its_limit(sparsity, lost,
     errors = [abs(share_of_direction(sparsity, d, kappa / d, m) - max(1.0 - lost, 0.0)) for d in (64, 512, 4096)]
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.004
+
+
+@pytest.mark.parametrize("m", [2.0, 0.2])
+@pytest.mark.parametrize("lost", [0.3, 1.2])
+def test_theorem_3_with_standardized_columns_the_limit_has_the_variance_of_the_noise_as_a_factor(lost, m):
+    kappa = lost / (m * 3.0)
+    errors = [
+        abs(share_of_direction(4, d, kappa / d, m, standardized=True) - max(1.0 - lost, 0.0)) for d in (64, 512, 4096)
+    ]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.02
 
 
 @pytest.mark.parametrize("m", [0.25, 0.2])

@@ -228,6 +228,21 @@ def test_proposition_2_triangles_are_exact_on_pieces_of_a_half_sphere(seed):
     assert is_exact(R)
 
 
+def lines_of_the_cube():
+    """Return one vector on each axis of symmetry of the cube, (13, 3), of length one."""
+    vectors = [v for v in product((0.0, 1.0, -1.0), repeat=3) if next((x for x in v if x), -1.0) > 0.0]
+    return np.array(vectors) / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_open_question_of_rank_three_has_no_counterexample_among_the_axes_of_the_cube(seed):
+    rng, R = np.random.default_rng(seed), lines_of_the_cube()
+    assert R.shape == (13, 3)
+    if seed:  # 11 lines of random lengths, moved a little
+        R = rng.permutation(R)[:11] * rng.lognormal(0.0, 0.5, (11, 1)) + 0.1 * rng.standard_normal((11, 3))
+    assert is_exact(R)
+
+
 # Rank four and more
 
 

@@ -372,6 +372,9 @@ def triangles(relaxation: Relaxation, *, max_rounds: int = 20) -> Relaxation:
     none is violated or ``max_rounds`` is reached; the plain ``problem`` then has none.  Calls of ``solve`` on the
     returned relaxation have bounds on the best labels, as those of `penalized_nu` under linear constraints.
 
+    At nu = 1 and without an l1 penalty, the optimum is that of the best labels if X has at most two columns, whatever n
+    is (Theorem 8 of the companion note).  With four or more columns it may be lower.
+
     Source: Deza and Laurent, Geometry of Cuts and Metrics, 1997.  Not in the paper.
 
     Parameters

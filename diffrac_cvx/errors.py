@@ -3,7 +3,8 @@
 
 def sentence(text: object) -> str:
     """Return the text of an error as the last sentence of another message, with one full stop."""
-    return f"{str(text).rstrip('. ')}."
+    words = str(text).rstrip(". ")
+    return words if words.endswith("?") else f"{words}."
 
 
 class DataError(ValueError):

@@ -20,6 +20,7 @@ import pandas as pd
 from diffrac_cvx.machine.writing import write_text
 from experiments import answer
 from experiments.benchmark import findings as benchmark
+from experiments.choice import findings as choice
 from experiments.harness import paper, provenance
 from experiments.harness.command import find_experiments, load, modules_of
 from experiments.harness.findings import (
@@ -36,7 +37,11 @@ from experiments.harness.tables import read_table
 
 PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
-PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {"answer": answer.passage, "benchmark": benchmark.passage}
+PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {
+    "answer": answer.passage,
+    "benchmark": benchmark.passage,
+    "choice": choice.passage,
+}
 END = "<!-- end -->\n"  # of a passage of the README or the paper; its begin names the table
 OF_PAPER = (  # in the order of the paper
     "phase_transition", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class", "multi_label",

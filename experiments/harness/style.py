@@ -62,13 +62,29 @@ def save(figure: Figure, stem: Path) -> None:
 
 @contextmanager
 def panels(
-    stem: Path, rows: int, columns: int, height: float, *, caption: str = "", rc: Any = (), **given: Any
+    stem: Path,
+    rows: int,
+    columns: int,
+    height: float,
+    *,
+    caption: str = "",
+    mosaic: str | None = None,
+    rc: Any = (),
+    **given: Any,
 ) -> Iterator[tuple[Figure, Any]]:
-    """Create the panels of a figure in the common style, with a caption below, and save it when the block ends."""
+    """Create the panels of a figure in the common style, with a caption below, and save it when the block ends.
+
+    With a mosaic of letters, the axes are a dictionary by letter.
+    """
     width = given.pop("width", PAGE)
     lines = textwrap.wrap(caption, round(CAPTION_WIDTH * width))
     with plt.rc_context({**STYLE, **dict(rc)}):
-        figure, axes = plt.subplots(rows, columns, figsize=(width, height + CAPTION_LINE * len(lines)), **given)
+        size = (width, height + CAPTION_LINE * len(lines))
+        figure, axes = (
+            plt.subplots(rows, columns, figsize=size, **given)
+            if mosaic is None
+            else plt.subplot_mosaic(mosaic, figsize=size, **given)
+        )
         if lines:
             figure.supxlabel("\n".join(lines), **CAPTION)
         yield figure, axes

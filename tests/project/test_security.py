@@ -28,8 +28,8 @@ from diffrac_cvx.app.cli.program import run_command_line
 from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import views
 from diffrac_cvx.app.page.data import MAX_UPLOAD_BYTES, uploaded_data
-from diffrac_cvx.app.page.run import Request, Run
 from diffrac_cvx.app.page.notebook import app
+from diffrac_cvx.app.page.run import Request, Run
 from diffrac_cvx.comparison.rendered_table import ReportTable
 from diffrac_cvx.datasets import real
 from diffrac_cvx.datasets.real import SETS

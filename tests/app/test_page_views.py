@@ -82,7 +82,9 @@ def test_the_page_reads_a_file_exactly_as_the_program_does(text, options, argume
     if status == 2:
         with pytest.raises(dc.DataError) as error:
             uploaded(text, **options)
-        assert " ".join(str(error.value).split()).rstrip(".") in " ".join(said.split()), "it may be followed by an option"
+        assert " ".join(str(error.value).split()).rstrip(".") in " ".join(said.split()), (
+            "it may be followed by an option"
+        )
     else:
         table = uploaded(text, **options).table
         model = cluster_points(table, Setting())
@@ -157,6 +159,8 @@ def test_the_page_says_whether_its_results_are_those_of_the_controls(finished):
     ):  # fmt: skip
         assert "The settings have changed." in views.describe_state(other, finished, finished)
     assert "Comparing." in views.describe_state(request, Run(request), finished)
+    assert "those of the earlier table" in views.describe_state(None, finished, finished)
+    assert views.describe_state(None, None, None) == ""
 
 
 def test_the_progress_names_every_method_with_its_seconds_and_a_stop_keeps_what_is_finished():

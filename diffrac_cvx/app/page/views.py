@@ -304,7 +304,7 @@ def describe_costs(run: Run) -> str:
 def describe_state(request: Request | None, run: Run | None, shown: Run | None) -> str:
     """Return what the buttons would do, or what runs, and whether the controls differ from the results, as HTML."""
     if request is None:
-        return ""
+        return "" if shown is None else sentences_html(["The results are those of the earlier table."], "changed")
     if run is not None and run is not shown:
         return sentences_html(["Comparing."], "note")
     if shown is not None and request.differs_from(shown.request):

@@ -133,7 +133,8 @@ def test_the_estimate_is_that_of_the_sample_and_at_most_the_time_limit():
     assert request.seconds == request.setting.time_limit == 60.0
     assert replace(request, sample=100).seconds < 10.0
     assert views.describe_plan(request) == "6 methods, about 60 s."
-    assert views.describe_plan(request_of(30, [])) == "Tick a relaxation and a solver."
+    assert views.describe_plan(request_of(300, lam=0.1)) == "4 methods, about 40 s.", "(7) and (8) take no l1 penalty"
+    assert views.describe_plan(request_of(30, [])) == "Tick a relaxation that supports the penalty, and a solver."
     assert [about(seconds) for seconds in (0.13, 34.0, 80.0, 90.0, 5_000.0, 90_000.0)] == [
         "about 0.1 s", "about 30 s", "about 80 s", "about 2 min", "about 80 min", "about 20 h",
     ]  # fmt: skip

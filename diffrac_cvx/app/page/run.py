@@ -91,12 +91,19 @@ class Request:
     @property
     def seconds(self) -> float:
         """Estimated seconds of all methods together, at most the time limit."""
-        return min(sum(map(self.seconds_of, self.methods)), self.setting.time_limit)
+        return min(sum(map(self.seconds_of, self.supported)), self.setting.time_limit)
 
     @property
     def methods(self) -> list[str]:
         """Methods of `compare` in the order of their run: the fast solvers, then those of CVXPY by estimated time."""
-        return [name for name in self._wanted() if name not in self.omitted]
+        omitted = self.omitted
+        return [name for name in self._wanted() if name not in omitted]
+
+    @property
+    def supported(self) -> list[str]:
+        """Methods that support the penalty; `compare` names the others."""
+        known, penalty = list_methods(), self.setting.penalty
+        return [name for name in self.methods if not registry.explain_unsupported(known[name].parts, penalty)]
 
     @property
     def omitted(self) -> dict[str, str]:
@@ -163,7 +170,7 @@ class Run:
     def describe(self) -> list[str]:
         """Return the seconds of each method so far, with the estimate of those that CVXPY solves."""
         names, times, lines = list(self.started), [*self.started.values(), monotonic()], []
-        for name in self.request.methods:
+        for name in self.request.supported:
             estimate = self.request.seconds_of(name)
             expected = f", {about(estimate)}" if estimate else ""
             if name not in names:

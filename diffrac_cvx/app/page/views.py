@@ -314,10 +314,10 @@ def describe_state(request: Request | None, run: Run | None, shown: Run | None) 
 
 
 def describe_plan(request: Request) -> str:
-    """Return the number of methods that are ticked, and their estimated seconds."""
-    count = len(request.methods)
+    """Return the number of ticked methods that support the penalty, and their estimated seconds."""
+    count = len(request.supported)
     if not count:
-        return "Tick a relaxation and a solver."
+        return "Tick a relaxation that supports the penalty, and a solver."
     return f"{count} method{'s' * (count > 1)}, {about(max(request.seconds, 1.0))}."
 
 

@@ -29,11 +29,16 @@ SETTINGS = {
 
 GRIDS: dict[str, dict[str, Any]] = {  # dimensions by l, dimensions without a penalty, and replications
     "full": {
-        "sparse": {4: [8, 12, 16, 24, 32, 48, 64, 96, 128, 256], 2: [8, 16, 32, 64, 128], 8: [16, 32, 64, 128]},
+        "sparse": {
+            4: [8, 12, 16, 24, 32, 48, 64, 96, 128, 256],
+            2: [8, 16, 32, 64, 128],
+            8: [16, 32, 64, 128],
+            16: [32, 64, 128],
+        },
         "plain": [8, 12, 16, 24, 32, 48],
         "replications": 16,
     },
-    "smoke": {"sparse": {4: [8, 16], 2: [8, 16], 8: [16]}, "plain": [8, 12], "replications": 2},
+    "smoke": {"sparse": {4: [8, 16], 2: [8, 16], 8: [16], 16: [16]}, "plain": [8, 12], "replications": 2},
 }
 
 

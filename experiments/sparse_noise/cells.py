@@ -21,7 +21,7 @@ PLAIN_TOL = 1e-6
 MAX_ITER = 3000
 FEWEST, MOST_POINTS = 8, 4096
 RATIO = 2**0.25  # of neighbouring n on the grid
-SLOW, MOST_SLOW = "1/n", 128  # weight whose solves take seconds in larger dimensions
+SLOW, MOST_SLOW = "1/n", 96  # weight whose solves take seconds in larger dimensions
 L = 4  # number of nonzero entries of the direction in Figure 1 (b)
 SETTINGS = {
     "tolerances": [*TOL.values(), PLAIN_TOL], "max_iter": MAX_ITER, "points": [FEWEST, MOST_POINTS], "ratio": RATIO,
@@ -32,11 +32,11 @@ GRIDS: dict[str, dict[str, Any]] = {  # dimensions by l, dimensions without a pe
         "sparse": {
             4: [8, 12, 16, 24, 32, 48, 64, 96, 128, 256],
             2: [8, 16, 32, 64, 128],
-            8: [16, 32, 64, 128],
+            8: [16, 24, 32, 48, 64, 128],
             16: [32, 64, 128],
         },
         "plain": [8, 12, 16, 24, 32, 48],
-        "replications": 16,
+        "replications": 12,
     },
     "smoke": {"sparse": {4: [8, 16], 2: [8, 16], 8: [16], 16: [16]}, "plain": [8, 12], "replications": 2},
 }

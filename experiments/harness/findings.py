@@ -53,6 +53,7 @@ class Verdict(Enum):
     """Verdict of a rule on a statement; the value is the text on the page."""
 
     AGREES = "agrees"
+    STRONGER = "stronger than stated"
     PARTLY = "partly agrees"
     DIFFERS = "differs"
     VACUOUS = "vacuous"
@@ -78,6 +79,8 @@ class Rule:
         Whether the statement is true of a method that does nothing; by default never.
     comparable : callable
         Whether the data are those of the statement; by default always.
+    stronger : callable
+        Whether more holds than is stated; by default never.
     """
 
     statement: str
@@ -87,6 +90,7 @@ class Rule:
     tested: Condition = len
     vacuous: Condition = lambda table: False
     comparable: Condition = lambda table: True
+    stronger: Condition = lambda table: False
 
     def __call__(self, table: pd.DataFrame) -> Verdict:
         """Return the verdict on a table."""
@@ -96,6 +100,8 @@ class Rule:
             return Verdict.NOT_COMPARABLE
         if self.vacuous(table):
             return Verdict.VACUOUS
+        if self.stronger(table):
+            return Verdict.STRONGER
         return Verdict.AGREES if self.agrees(table) else Verdict.PARTLY if self.partly(table) else Verdict.DIFFERS
 
     @property

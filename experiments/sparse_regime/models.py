@@ -7,8 +7,12 @@ import pandas as pd
 import scipy.optimize
 import scipy.stats
 
-from experiments.harness.boundary import Boundary, boundary_at, collect, fit_power
+from diffrac_cvx.typing import Array
+from experiments.harness.boundary import MIN_DIMENSION, Boundary, boundary_at, collect, fit_power
 from experiments.harness.intervals import DRAWS, UNKNOWN, Interval
+
+LINEAR, LOGARITHM, FASTER, OPEN = "linear", "d log d", "faster", "open"
+ALMOST_ONE = 1.1  # largest exponent that counts as linear
 
 
 def boundary_of(searches: pd.DataFrame) -> Boundary:
@@ -35,6 +39,28 @@ def growth_in_sparsity(boundaries: Mapping[int, Boundary], d: float) -> Interval
     at = {l: found.d == d for l, found in boundaries.items() if np.any(found.d == d)}
     by_l = [Boundary(np.array([l]), *(column[..., at[l]] for column in boundaries[l][1:])) for l in at]
     return fit_power(collect(by_l), from_d=0).exponent if by_l else UNKNOWN
+
+
+def law_exponent(sparsity: int, d: Array) -> float:
+    """Return the exponent of the law 1 + delta fitted at some dimensions, at least two."""
+    return float(np.polyfit(np.log(d), np.log([1.0 + dimension_bound(sparsity, at) for at in d]), 1)[0])
+
+
+def growth_of(found: Boundary, sparsity: int) -> tuple[Interval, str]:
+    """Return the exponent of d in a boundary, and what it is consistent with.
+
+    `LINEAR`: the interval reaches down to 1.1 and excludes 2.  `LOGARITHM`: it excludes 2 and reaches down to the
+    exponent of the law 1 + delta at the same dimensions, of order d log d.  `FASTER`: it lies above both.  `OPEN`:
+    anything else, as if the boundary is above the grid at some d.
+    """
+    exponent = Interval(*np.round(fit_power(found, MIN_DIMENSION).exponent, 9) + 0.0)
+    if not np.isfinite(exponent.high):
+        return exponent, OPEN
+    if exponent.low > max(ALMOST_ONE, law_exponent(sparsity, found.d[found.inside & (found.d >= MIN_DIMENSION)])):
+        return exponent, FASTER
+    if exponent.high >= 2.0 or np.any(found.outside == 1):
+        return exponent, OPEN
+    return exponent, LINEAR if exponent.low <= ALMOST_ONE else LOGARITHM
 
 
 def dimension_bound(sparsity: int, d: float) -> float:

@@ -200,12 +200,14 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join(f"|{'|'.join(line)}|" for line in (head, ["-"] * len(head), *rows))
 
 
-def format_found(found: Finding) -> str:
-    """Return the text of a finding in Markdown."""
+def format_found(found: Finding, judged: bool = True) -> str:
+    """Return the text of a finding in Markdown; without judging, every verdict is "not tested"."""
     comment = f" {found.comment}" if found.comment else ""
     parts = [f"**{capital(found.caption)}.**{comment}", "", markdown(found.table), ""]
     for words, rules in groupby(found.rules, key=lambda rule: rule.words):
-        verdicts = [f"{name_of(rule)}: **{rule(found.table).value}**" for rule in rules]
+        verdicts = [
+            f"{name_of(rule)}: **{(rule(found.table) if judged else Verdict.NOT_TESTED).value}**" for rule in rules
+        ]
         parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
     return "\n".join([*parts, ""] if found.rules else parts)
 

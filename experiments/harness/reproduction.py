@@ -7,9 +7,11 @@ Experiments that test this package's solvers (``validate``, ``stress``, ``conver
 the guides about solvers and reliability: they make no statement about the paper.
 """
 
+import csv
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +32,6 @@ from experiments.harness.findings import (
     Verdict,
     capital,
     format_found,
-    markdown,
 )
 from experiments.harness.tables import read_table
 
@@ -39,7 +40,8 @@ README, FIGURES = Path("README.md"), Path("figures")
 PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {"answer": answer.passage, "benchmark": benchmark.passage}
 END = "<!-- end -->\n"  # of a passage of the README; its begin names the table
 OF_PAPER = (  # in the order of the paper
-    "phase_transition", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class", "multi_label",
+    "phase_transition", "sparse_noise", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class",
+    "multi_label",
 )  # fmt: skip
 BEYOND = tuple(
     name
@@ -47,26 +49,33 @@ BEYOND = tuple(
     if name not in OF_PAPER and any("\nTITLE = " in module.read_text("utf-8") for module in modules_of(path))
 )
 EXPERIMENTS = OF_PAPER + BEYOND
-NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.VACUOUS, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
+NOT_SIMPLE = (
+    Verdict.DIFFERS,
+    Verdict.STRONGER,
+    Verdict.PARTLY,
+    Verdict.VACUOUS,
+    Verdict.NOT_COMPARABLE,
+    Verdict.NOT_TESTED,
+)
 HEAD = """\
-# Reproduction of the paper, statement by statement
+# Reproduction of the paper
 
-The statements of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
-Regularizers*, JMLR 18(80), 2017, each with a verdict or with the test that verifies it. `make figures` measures
-their tables in `figures/` and writes this page. Experiments beyond the paper: [results](beyond.md).
-
-A verdict follows from the rule printed below its table (code: `experiments/*/findings.py`): *agrees*, *partly agrees*,
-*differs*, *vacuous* (a single cluster reaches the figure too), *not comparable* (needs the data of the paper), *not
-tested* (the table does not decide). In brackets: 95 % intervals, Wilson's for proportions, of order statistics for
-medians, otherwise Student's over replications. "Error" is 1 - (y'ŷ/n)²; "gap" is a certified bound on the distance to
-the optimum.
+N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse Regularizers*, JMLR 18(80),
+2017. `make figures` measures the tables in `figures/` and writes this page. Experiments beyond the paper:
+[results](beyond.md).
+"""
+RULES = """\
+A verdict follows from the rule printed below its table (code: `experiments/*/findings.py`): *agrees*, *stronger than
+stated*, *partly agrees*, *differs*, *vacuous* (a single cluster reaches the figure too), *not comparable* (needs the
+data of the paper), *not tested* (the table does not decide). In brackets: 95 % intervals, Wilson's for proportions, of
+order statistics for medians, otherwise Student's over replications. "Error" is 1 - (y'ŷ/n)²; "gap" is a certified bound
+on the distance to the optimum.
 """
 
 RECHECKED = """\
 `figures/provenance.json` records the version, commit, machine and processor seconds of each table. `make recheck`
-measures a random sample of cells again, two minutes each at most, the sample drawn from the date. Bounds of a cell must
-overlap; errors and ranks, which depend on the processor if the solution is not unique, are compared as means of a
-panel; other entries must be equal."""
+measures a random sample of cells again: bounds must overlap, means of errors and ranks must agree, other entries must
+be equal."""
 
 BEYOND_HEAD = """\
 # Results beyond the paper
@@ -74,6 +83,48 @@ BEYOND_HEAD = """\
 Experiments on questions that the paper does not ask: noise on the labels, other methods, more clusters, wide tables,
 few labels, optimal labels, tests of structure. Rules, verdicts and intervals: see [the reproduction](reproduction.md).
 """
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure, table, proposition or conjecture of the paper.
+
+    Attributes
+    ----------
+    name, claim : str
+        Its name, and what it claims, in a sentence.
+    expected : dict of str to Verdict
+        Its statements, and the verdicts under which `result` is true.
+    result : str
+        Whether the claim was found to hold, in a sentence.
+    """
+
+    name: str
+    claim: str
+    expected: dict[str, Verdict]
+    result: str
+
+    def found(self, verdicts: Mapping[str, Verdict]) -> str:
+        """Return the result, or the number of each verdict if they are not those for which it was written."""
+        held = {name: verdicts.get(name, Verdict.NOT_TESTED) for name in self.expected}
+        if held == self.expected:
+            return self.result
+        return ", ".join(f"{count} {verdict.value}" for verdict, count in Counter(held.values()).items())
+
+
+def read_exhibits() -> list[Exhibit]:
+    """Return the exhibits of the paper; an expected verdict follows the name of its statement and a colon."""
+    with Path(__file__).with_name("exhibits.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return [
+        Exhibit(
+            row["exhibit"],
+            row["claim"],
+            {name: Verdict[word] for name, word in (pair.split(":") for pair in row["verdicts"].split())},
+            row["result"],
+        )
+        for row in rows
+    ]
 
 
 @dataclass(frozen=True)
@@ -126,7 +177,7 @@ def format_page(sections: list[Section]) -> str:
     for verdict in NOT_SIMPLE:
         numbers = [str(k) for k, s in enumerate(STATEMENTS, 1) if verdicts.get(s.name) is verdict]
         counts += [f"- **{capital(verdict.value)}**: {', '.join(numbers)}."] if numbers else []
-    parts = [HEAD, *counts, "", format_list(verdicts), *map(format_section, of_paper)]
+    parts = [HEAD, format_exhibits(of_paper), RULES, *counts, "", format_list(verdicts), *map(format_section, of_paper)]
     return "\n".join([*parts, format_rechecks(provenance.read_records(FIGURES, provenance.RECHECKS))])
 
 
@@ -153,14 +204,35 @@ def summarize(verdicts: Mapping[str, Verdict]) -> str:
     return "\n".join([count_verdicts(verdicts), "", *lines, ""])
 
 
+def format_exhibits(sections: Sequence[Section]) -> str:
+    """Return the table of the exhibits, each with a link to the section of its first statement."""
+    verdicts = collect_verdicts(sections)
+    place = {name: section for section in sections for name in section.verdicts}
+    lines = ["|exhibit|claim|found here|", "|-|-|-|"]
+    for exhibit in read_exhibits():
+        section = place.get(next(iter(exhibit.expected)))
+        name = f"[{exhibit.name}](#{slug(section.title)})" if section else exhibit.name
+        lines.append(f"|{name}|{exhibit.claim}|{exhibit.found(verdicts)}|")
+    return "\n".join([*lines, ""])
+
+
+def slug(title: str) -> str:
+    """Return the anchor of a heading, by the rule of GitHub."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def format_tests(statement: Statement) -> str:
+    """Return links to the files of the tests of a statement, with the names of the tests as titles."""
+    parts = [test.split("::") for test in statement.tests]
+    return ", ".join(f'[test](../tests/{file} "{name}")' for file, name in parts)
+
+
 def format_list(verdicts: Mapping[str, Verdict]) -> str:
     """Return the numbered list of all statements."""
     lines = ["## The paper's statements", "", "||where|statement|verdict or test|", "|-|-|-|-|"]
     for number, statement in enumerate(STATEMENTS, 1):
-        if statement.name in verdicts:
-            held = verdicts[statement.name].value
-        else:
-            held = ", ".join(f"`tests/{test}`" for test in statement.tests) or "**open**"
+        judged = verdicts.get(statement.name)
+        held = judged.value if judged else format_tests(statement) or "**open**"
         text = statement.text.replace("|", "\\|")
         lines.append(f"|{number}|{statement.place}|{text}|{held}|")
     return "\n".join([*lines, ""])
@@ -178,17 +250,16 @@ def format_section(section: Section) -> str:
 
 
 def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the section on tables measured again: date, share of the cells, and disagreements."""
+    """Return the section on tables measured again: dates, numbers of cells, and disagreements."""
     lines = ["## Tables measured again", "", RECHECKED, ""]
     if not records:
         return "\n".join([*lines, "No table has been measured again yet.", ""])
-    table = pd.DataFrame.from_dict(records, orient="index").rename_axis("table")
-    table["disagreements"] = table["disagreements"].map(len)
-    table["chosen"] = (table["compared"] / table["cells"]).map("{:.1%}".format)
-    shown = table[["date", "cells", "compared", "chosen", "disagreements"]]
+    cells, again = (sum(record[key] for record in records.values()) for key in ("cells", "compared"))
     found = [f"- `{name}`: {sentence}" for name, record in records.items() for sentence in record["disagreements"]]
-    titles = {"compared": "again", "chosen": "share"}
-    return "\n".join([*lines, markdown(shown.rename(columns=titles)), "", *([*found, ""] if found else [])])
+    dates = sorted({record["date"] for record in records.values()})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    total = f"{when}: {again} of {cells} cells of {len(records)} tables, {len(found)} disagreements."
+    return "\n".join([*lines, total, "", *([*found, ""] if found else [])])
 
 
 def with_passage(text: str, mark: str, passage: str) -> str:
@@ -219,7 +290,10 @@ def main() -> int:
     missing = open_statements(sections)
     for statement in missing:
         print(f"neither a verdict nor a test: {statement.place}: {statement.text} ({statement.name})", file=sys.stderr)
-    return 1 if missing else 0
+    stale = [exhibit for exhibit in read_exhibits() if exhibit.found(verdicts) != exhibit.result]
+    for exhibit in stale:
+        print(f"{exhibit.name}: its result in exhibits.csv is for other verdicts. Write it again.", file=sys.stderr)
+    return 1 if missing or stale else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Boundaries of recovery obtained from searches, their growth with the sparsity, and a bound from theory."""
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -63,6 +64,7 @@ def growth_of(found: Boundary, sparsity: int) -> tuple[Interval, str]:
     return exponent, LINEAR if exponent.low <= ALMOST_ONE else LOGARITHM
 
 
+@cache
 def dimension_bound(sparsity: int, d: float) -> float:
     r"""Return a closed-form upper bound of the statistical dimension of the cone that decides a vanishing penalty.
 

@@ -200,22 +200,25 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join(f"|{'|'.join(line)}|" for line in (head, ["-"] * len(head), *rows))
 
 
-def format_found(found: Finding, judged: bool = True) -> str:
+def format_found(found: Finding, judged: bool = True, with_rules: bool = True) -> str:
     """Return the text of a finding in Markdown; without judging, every verdict is "not tested"."""
     comment = f" {found.comment}" if found.comment else ""
     parts = [f"**{capital(found.caption)}.**{comment}", "", markdown(found.table), ""]
-    for words, rules in groupby(found.rules, key=lambda rule: rule.words):
+    for words, rules in groupby(found.rules, key=lambda rule: rule.words if with_rules else ""):
         verdicts = [
-            f"{name_of(rule)}: **{(rule(found.table) if judged else Verdict.NOT_TESTED).value}**" for rule in rules
+            f"{name_of(rule, with_rules)}: **{(rule(found.table) if judged else Verdict.NOT_TESTED).value}**"
+            for rule in rules
         ]
-        parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
+        parts.append(f"- {'; '.join(verdicts)}." + (f" *Rule:* {words}." if words else ""))
     return "\n".join([*parts, ""] if found.rules else parts)
 
 
-def name_of(rule: Rule) -> str:
-    """Return the number and the place of the statement of a rule, or its sentence."""
+def name_of(rule: Rule, with_place: bool = True) -> str:
+    """Return the number, and the place, of the statement of a rule, or its sentence."""
     named = rule.of_paper
-    return f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
+    if named is None:
+        return capital(rule.statement)
+    return f"{STATEMENTS.index(named) + 1}" + (f" ({named.place})" if with_place else "")
 
 
 def capital(text: str) -> str:

@@ -1,7 +1,8 @@
-"""Write docs/reproduction.md, docs/beyond.md and the passages of the README on experiments, from the tables.
+"""Write docs/reproduction.md, docs/rules.md, docs/beyond.md and the README's passages on experiments, from the tables.
 
-The first page has every statement of the paper with its verdict; the second has every other experiment whose findings
-have a TITLE and an ABOUT.  Run ``make reproduction``.  It fails if a statement has neither a verdict nor a test.
+The first page has every statement of the paper with its verdict, the second the rules of the verdicts; the third has
+every other experiment whose findings have a TITLE and an ABOUT.  Run ``make reproduction``.  It fails if a statement
+has neither a verdict nor a test, or if the result of an exhibit was written for other verdicts.
 
 Experiments that test this package's solvers (``validate``, ``stress``, ``convergence``, ``benchmark``) are described in
 the guides about solvers and reliability: they make no statement about the paper.
@@ -13,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,10 +34,11 @@ from experiments.harness.findings import (
     Verdict,
     capital,
     format_found,
+    name_of,
 )
 from experiments.harness.tables import read_table
 
-PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
+PAGE, RULES_PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/rules.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
 PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {"answer": answer.passage, "benchmark": benchmark.passage}
 END = "<!-- end -->\n"  # of a passage of the README; its begin names the table
@@ -64,12 +67,19 @@ N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering wit
 2017. `make figures` measures the tables in `figures/` and writes this page. Experiments beyond the paper:
 [results](beyond.md).
 """
-RULES = """\
-A verdict follows from the rule printed below its table (code: `experiments/*/findings.py`): *agrees*, *stronger than
-stated*, *partly agrees*, *differs*, *vacuous* (a single cluster reaches the figure too), *not comparable* (needs the
-data of the paper), *not tested* (the table does not decide). In brackets: 95 % intervals, Wilson's for proportions, of
-order statistics for medians, otherwise Student's over replications. "Error" is 1 - (y'ŷ/n)²; "gap" is a certified bound
-on the distance to the optimum.
+VERDICTS = """\
+A verdict follows from its [rule](rules.md): *agrees*, *stronger than stated*, *partly agrees*, *differs*, *vacuous* (a
+single cluster reaches the figure too), *not comparable* (needs the paper's data), *not tested*. Brackets: 95 %
+intervals. "Error" is 1 - (y'ŷ/n)²; "gap" is a certified bound on the distance to the optimum.
+"""
+
+RULES_HEAD = """\
+# Rules of the verdicts
+
+A verdict on a numbered statement of the [reproduction](reproduction.md) follows from a rule on a table, fixed in
+`experiments/*/findings.py`. In rules, "interval" means the 95 % interval: Wilson's for proportions, of order statistics
+for medians, otherwise Student's over replications. "Not tested" also means that the table lacks what a rule needs. On a
+faithful copy of the numbers that the paper prints, the rules agree; this is tested.
 """
 
 RECHECKED = """\
@@ -81,7 +91,7 @@ BEYOND_HEAD = """\
 # Results beyond the paper
 
 Experiments on questions that the paper does not ask: noise on the labels, other methods, more clusters, wide tables,
-few labels, optimal labels, tests of structure. Rules, verdicts and intervals: see [the reproduction](reproduction.md).
+few labels, optimal labels, tests of structure. Verdicts and intervals: see [the rules](rules.md).
 """
 
 
@@ -177,13 +187,35 @@ def format_page(sections: list[Section]) -> str:
     for verdict in NOT_SIMPLE:
         numbers = [str(k) for k, s in enumerate(STATEMENTS, 1) if verdicts.get(s.name) is verdict]
         counts += [f"- **{capital(verdict.value)}**: {', '.join(numbers)}."] if numbers else []
-    parts = [HEAD, format_exhibits(of_paper), RULES, *counts, "", format_list(verdicts), *map(format_section, of_paper)]
+    parts = [
+        HEAD,
+        format_exhibits(of_paper),
+        VERDICTS,
+        *counts,
+        "",
+        format_list(verdicts),
+        *map(format_section, of_paper),
+    ]
     return "\n".join([*parts, format_rechecks(provenance.read_records(FIGURES, provenance.RECHECKS))])
+
+
+def format_rules(sections: list[Section]) -> str:
+    """Return the page of the rules, one section for each experiment on the paper."""
+    parts = [RULES_HEAD]
+    for section in sections:
+        rules = [rule for one in section.found for rule in one.rules] if section.stem in OF_PAPER else []
+        if rules:
+            parts += [f"## {section.title}", ""]
+            for words, same in groupby(rules, key=lambda rule: rule.words):
+                parts.append(f"- {'; '.join(map(name_of, same))}: {words}.")
+            parts.append("")
+    return "\n".join(parts)
 
 
 def format_beyond(sections: list[Section]) -> str:
     """Return the page on experiments beyond the paper."""
-    return "\n".join([BEYOND_HEAD, *(format_section(section) for section in sections if section.stem in BEYOND)])
+    beyond = [section for section in sections if section.stem in BEYOND]
+    return "\n".join([BEYOND_HEAD, *(format_section(section, with_rules=True) for section in beyond)])
 
 
 def count_verdicts(verdicts: Mapping[str, Verdict]) -> str:
@@ -238,15 +270,15 @@ def format_list(verdicts: Mapping[str, Verdict]) -> str:
     return "\n".join([*lines, ""])
 
 
-def format_section(section: Section) -> str:
-    """Return the text of one section."""
+def format_section(section: Section, with_rules: bool = False) -> str:
+    """Return the text of one section, with or without the rules of its verdicts."""
     command, stem = f"make {section.stem.replace('_', '-')}", section.stem
     lines = [f"## {section.title}", ""]
     if not section.found:
         return "\n".join([*lines, f"Not measured yet: `{command}` writes figures/{stem}.csv.", ""])
     picture = f"![{section.title}](../figures/{stem}.png)"
     lines += [picture, "", f"`{command}` · [table](../figures/{stem}.csv) · {section.about}", ""]
-    return "\n".join([*lines, *map(format_found, section.found)])
+    return "\n".join([*lines, *(format_found(found, with_rules=with_rules) for found in section.found)])
 
 
 def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
@@ -284,9 +316,10 @@ def main() -> int:
     sections = read_sections()
     verdicts = collect_verdicts(sections)
     write_text(PAGE, format_page(sections))
+    write_text(RULES_PAGE, format_rules(sections))
     write_text(BEYOND_PAGE, format_beyond(sections))
     write_text(README, renew_readme(README.read_text(encoding="utf-8"), verdicts))
-    print(f"wrote {PAGE}, {BEYOND_PAGE} and {README}: {count_verdicts(verdicts)}")
+    print(f"wrote {PAGE}, {RULES_PAGE}, {BEYOND_PAGE} and {README}: {count_verdicts(verdicts)}")
     missing = open_statements(sections)
     for statement in missing:
         print(f"neither a verdict nor a test: {statement.place}: {statement.text} ({statement.name})", file=sys.stderr)

@@ -51,8 +51,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     (name, first), *_ = table.groupby("data_set", sort=False)
     return [
         Finding(
-            "Trace of the two projections, 'centred' without the constant vector, which is the sum of the k-means "
-            "clusters and close to every rare label",
+            "Trace of the two projections, 'centred' without the constant vector, the sum of the k-means clusters",
             traces(table),
             [TRACE],
             f"nu = {NU:g} and the ridge, {RIDGE:g}, were chosen by the true labels; the paper does not state its own.",

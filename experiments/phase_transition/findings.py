@@ -16,11 +16,10 @@ from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "Figure 1: phase transitions"
 ABOUT = (
-    "Balanced, noiseless, columns of sample variance 1, even n, nested replications: four without a penalty (twelve "
-    "for d up to 20, except by an interior point), 16 in the sparse panels. The weight of |V|_1 is 1/sqrt(n), the "
-    "paper's lambda read literally, or 1/n, c_i = 1/sqrt(n) in Gamma. Flat directions have s = |v|_1^2/|v|_2^2 = 4, "
-    "rotated ones, as in the paper, s between 1 and 4. White cells were not measured. The laws: d + d(d-1)/4, the "
-    "statistical dimension of the descent cone at a rank-one matrix (Amelunxen et al. 2014), and (d + 1)/2."
+    "Noiseless labels, Gaussian noise, columns of sample variance 1; four nested replications (twelve up to d = 20), 16 "
+    "with a penalty. The weight of |V|_1 is 1/sqrt(n), the paper's lambda read literally, or 1/n, c_i = 1/sqrt(n) in "
+    "Gamma. Directions are flat, or rotated as in the paper. The laws: d + d(d-1)/4, the statistical dimension of the "
+    "descent cone at a rank-one matrix (Amelunxen et al. 2014), and (d + 1)/2."
 )
 RECOVERED = 0.5  # clustering error below which an instance counts as recovered
 LOW = 0.1  # clustering error that counts as low

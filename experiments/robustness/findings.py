@@ -14,9 +14,8 @@ from experiments.robustness.cells import FISTA, FISTA_MOST, LAMBDAS, MOST_ITERAT
 
 TITLE = "Figure 4: robustness to noise dimensions"
 ABOUT = (
-    f"n = {N}, two relevant dimensions, sigma = 0.1; twenty replications (ten for FISTA, up to d = {FISTA_MOST}), the "
-    f"same data for all methods. FISTA, as published, gets at most {MOST_ITERATIONS} iterations: a mark is open if one of the runs used "
-    "all of them before its stopping rule was met. Bands are two standard errors on either side."
+    f"n = {N}, two relevant dimensions, sigma = 0.1; twenty replications (ten for FISTA, up to d = {FISTA_MOST}). FISTA, "
+    f"as published, gets at most {MOST_ITERATIONS} iterations: a mark is open if a run used all. Bands are two standard errors."
 )
 OURS = "low_rank"
 NOTABLE = 0.02  # smallest difference of mean clustering errors that counts

@@ -9,7 +9,7 @@ from experiments.harness.boundary import Boundary, fit_power
 from experiments.harness.findings import Finding, Rule
 from experiments.harness.tables import split_parts
 from experiments.sparse_regime.cells import LAW
-from experiments.sparse_regime.models import boundary_of, dimension_bound, growth_in_sparsity, law_exponent
+from experiments.sparse_regime.models import NEAR, boundary_of, dimension_bound, growth_in_sparsity, law_exponent
 
 TITLE = "The sparse regime at noise of variance one"
 ABOUT = (
@@ -19,7 +19,6 @@ ABOUT = (
     "follow it is a conjecture."
 )
 FROM_D = 16
-NEAR = 0.1  # distance of an exponent from the law's that counts as equal
 RULES_OF_WEIGHT = {"oracle": "best weight", "law": f"weight {LAW:g}/((l-1) d)"}
 PENALIZED = (2, 4, 8)
 Found = Mapping[str, Mapping[int, Boundary]]  # choice of the weight, sparsity

@@ -11,9 +11,10 @@ import scipy.stats
 from diffrac_cvx.typing import Array
 from experiments.harness.boundary import MIN_DIMENSION, Boundary, boundary_at, collect, fit_power
 from experiments.harness.intervals import DRAWS, UNKNOWN, Interval
+from experiments.theory.unique_solution import statistical_dimension
 
 LINEAR, LOGARITHM, FASTER, OPEN = "linear", "d log d", "faster", "open"
-ALMOST_ONE = 1.1  # largest exponent that counts as linear
+NEAR = 0.1  # distance of an exponent from that of a law that counts as equal
 
 
 def boundary_of(searches: pd.DataFrame) -> Boundary:
@@ -50,18 +51,21 @@ def law_exponent(sparsity: int, d: Array) -> float:
 def growth_of(found: Boundary, sparsity: int) -> tuple[Interval, str]:
     """Return the exponent of d in a boundary, and what it is consistent with.
 
-    `LINEAR`: the interval reaches down to 1.1 and excludes 2.  `LOGARITHM`: it excludes 2 and reaches down to the
-    exponent of the law 1 + delta at the same dimensions, of order d log d.  `FASTER`: it lies above both.  `OPEN`:
-    anything else, as if the boundary is above the grid at some d.
+    `LINEAR`: the interval reaches down to 1 + `NEAR` and excludes 2.  `LOGARITHM`: it excludes 2 and reaches down to
+    the exponent of the law 1 + delta at the same dimensions, of order d log d, plus `NEAR`.  `FASTER`: it lies above
+    both, or the boundary is above the grid and above the points needed without a penalty.  `OPEN`: anything else.
     """
     exponent = Interval(*np.round(fit_power(found, MIN_DIMENSION).exponent, 9) + 0.0)
+    above = found.outside == 1
+    if np.any(found.n50[above] > statistical_dimension(found.d[above])):
+        return exponent, FASTER
     if not np.isfinite(exponent.high):
         return exponent, OPEN
-    if exponent.low > max(ALMOST_ONE, law_exponent(sparsity, found.d[found.inside & (found.d >= MIN_DIMENSION)])):
+    if exponent.low > max(1.0, law_exponent(sparsity, found.d[found.inside & (found.d >= MIN_DIMENSION)])) + NEAR:
         return exponent, FASTER
-    if exponent.high >= 2.0 or np.any(found.outside == 1):
+    if exponent.high >= 2.0 or above.any():
         return exponent, OPEN
-    return exponent, LINEAR if exponent.low <= ALMOST_ONE else LOGARITHM
+    return exponent, LINEAR if exponent.low <= 1.0 + NEAR else LOGARITHM
 
 
 @cache

@@ -17,8 +17,7 @@ from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "The propositions, lemmas and conjectures of section 5"
 ABOUT = (
-    "Uniqueness is decided by one small semidefinite program for each instance, whose optimal value is 0 or positive; "
-    "purely mathematical statements are verified by tests. Bands and bars are intervals."
+    "Uniqueness is decided by one small semidefinite program for each instance, whose optimal value is 0 or positive."
 )
 MIN_INSTANCES = 75  # with fewer instances, the interval of a proportion of 1 reaches below 95 %
 MIN_NOISY = 40  # the same for each level of noise

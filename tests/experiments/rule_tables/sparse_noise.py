@@ -21,7 +21,7 @@ def entries(papers, other=(False, False), known=True):
     """Whether the growth in d and l is linear at two variances, at each weight."""
     index = pd.MultiIndex.from_product([[PAPERS, OTHER], [0.3, 1.0]], names=["weight", "m"])
     exponents = [within(0.9, 1.1) if known else UNKNOWN] * 4
-    return frame(index, holds=[*papers, *other], l=exponents)
+    return frame(index, holds=[*papers, *other], **{"exponent of l": exponents})
 
 
 TABLES = {

@@ -134,7 +134,7 @@ answer: $(STAMP) ## figure of an example and comparison of the default with k-me
 
 # One after the other, as each uses all JOBS; the page comes last.
 figures: ## reproduce the figures and tables of the paper, then docs/reproduction.md
-	set -e; for name in phase-transition sparse-regime unbalanced runtime robustness theory \
+	set -e; for name in phase-transition sparse-noise sparse-regime unbalanced runtime robustness theory \
 	    two-class multi-label reproduction; do $(MAKE) $$name; done
 
 wheel: $(STAMP) ## build the wheel into dist/

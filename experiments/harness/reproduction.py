@@ -276,7 +276,7 @@ def format_section(section: Section, with_rules: bool = False) -> str:
     lines = [f"## {section.title}", ""]
     if not section.found:
         return "\n".join([*lines, f"Not measured yet: `{command}` writes figures/{stem}.csv.", ""])
-    picture = f"![{section.title}](../figures/{stem}.png)"
+    picture = f"![{stem}](../figures/{stem}.png)"
     lines += [picture, "", f"`{command}` · [table](../figures/{stem}.csv) · {section.about}", ""]
     return "\n".join([*lines, *(format_found(found, with_rules=with_rules) for found in section.found)])
 

@@ -127,14 +127,14 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "ratios of such n",
             laws(panel, interior),
             [RANK_AFFINE, RANK_SPARSE, ERROR_AFFINE, SAME_SCALING],
-            "Uniqueness of the 1-sparse solution is decided by a linear program that does not depend on lambda.",
+            "A linear program, whatever lambda, decides uniqueness of the 1-sparse solution.",
         ),
         Finding(
             f"Proportions of instances: verdicts on rank one at thresholds of {THRESHOLDS[0]:g} and {THRESHOLDS[1]:g} "
             f"and solutions to 1e-8 and {LOOSE_TOL:g}; errors below {LOW:g}; the rank-one solution unique",
             proportions(panel, interior),
             [SPIKED, SELDOM, ONE_SPARSE],
-            "They depend on the grid, which is dense around the boundary.",
+            "The grid is dense around the boundary.",
         ),
     ]
 

@@ -16,9 +16,9 @@ from experiments.runtime.cells import LIMIT
 
 TITLE = "Figure 3: time and error of the solvers"
 ABOUT = (
-    "A k-sparse direction among Gaussian noise columns, sigma = 0.3 on the labels; one thread, processor time. The "
-    "figure: time to a certified relative gap of 1e-2, medians and ranges of three replications, one if slow; n at d = "
-    f"50, k = 6, and d at n = 1000, k = 2; open marks: not reached in {LIMIT:g} s by all. "
+    "A k-sparse direction among Gaussian noise columns, sigma = 0.3 on the labels; one thread, processor time to a "
+    "certified relative gap of 1e-2, medians and ranges of three replications, one if slow; n at d = 50, k = 6, and d at "
+    f"n = 1000, k = 2; open marks: not reached in {LIMIT:g} s by all. "
     "[Supplement](../figures/runtime_supplement.png): own stopping rules, at the paper's sizes."
 )
 LOOSE, TIGHT = "FISTA, 1e-2", "FISTA, 1e-3"
@@ -142,7 +142,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "d = 50; Eq. (8): at which an interior point needs less memory, estimated from above",
             breakdown(gaps),
             [BREAKDOWN],
-            "Judged by today's solvers. The paper does not say which model it gave to cvx.",
+            "The solvers are today's; the paper does not say which model it gave to cvx.",
         ),
         Finding(
             "Own stopping rules: ratio of times (median; the faster of SCS and CLARABEL over FISTA as published at "

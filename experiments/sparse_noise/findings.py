@@ -25,9 +25,9 @@ from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "Figure 1 (b) by the variance of the noise"
 ABOUT = (
-    "Noiseless labels along l entries; the other directions are uniform noise of variance m, bounded by 1 for m up to "
-    "1/3, as in Proposition 2. n from 8 to 4096 in steps of 19 %, twelve nested replications. Rivals: the first principal "
-    "component, and that of the l columns with the largest variances (raw columns, dotted)."
+    "Noiseless labels, uniform noise of variance m, bounded by 1 for m up to 1/3, as in Proposition 2. n from 8 to 4096 in "
+    "steps of 19 %, twelve nested replications. Rivals: the first principal component, and that of the l columns with the "
+    "largest variances (raw columns)."
 )
 PAPERS, OTHER = WEIGHTS
 AT = 96  # dimension at which numbers of points are compared
@@ -56,9 +56,9 @@ def is_linear(table: pd.DataFrame, growths: tuple[str, ...]) -> pd.Series:
 ERROR_SPARSE = Rule(
     "fig1-error-sparse",
     "'linear': the interval of the exponent reaches down to 1.1 and excludes 2; 'd log d': it excludes 2 and reaches "
-    "within 0.1 of the exponent of 1 + delta; 'faster': it is above both, or more than 4096 and d + d(d-1)/4 points are needed. "
-    "By variance, at weight 1/sqrt(n), for raw and "
-    "standardised columns, flat and rotated: agrees if linear at every m, in part if linear or d log d at some m",
+    "within 0.1 of the exponent of 1 + delta; 'faster': it is above both, or more than 4096 and d + d(d-1)/4 points are "
+    "needed. By variance, at weight 1/sqrt(n), for raw and standardised columns, flat and rotated: agrees if linear at "
+    "every m, in part if linear or d log d at some m",
     lambda t: is_linear(t, (LINEAR,)).all(),
     lambda t: is_linear(t, (LINEAR, LOGARITHM)).any(),
     tested=lambda t: (t[f"growth, {PAPERS}"] != OPEN).any(),
@@ -83,8 +83,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             f"4-sparse: exponents of d at both weights of |V|_1, and n at d = {AT} by each method",
             growth_in_dimension(found),
             [ERROR_SPARSE],
-            f"At this d, 1 + delta = {law:.0f} and d + d(d-1)/4 = {plain:.0f}; the exponent of 1 + delta is "
-            f"{law_exponent(L, DIMENSIONS):.2f}. A boundary of at most 8 counts as 8. {compare_methods(found)}",
+            f"At this d, 1 + delta = {law:.0f}, with exponent {law_exponent(L, DIMENSIONS):.2f}, and d + d(d-1)/4 = "
+            f"{plain:.0f}. At most 8 points count as 8. {compare_methods(found)}",
         ),
         Finding(
             "Flat directions: growth in d at l = 2, 4, 8, and exponent of l = 2, 4, 8, 16 at the largest possible d",
@@ -130,9 +130,9 @@ def compare_methods(found: Boundaries) -> str:
         return f"{min(known):.2g} to {max(known):.2g} times" if known else "an unknown number of times"
 
     return (
-        f"Relative to weight 1/sqrt(n), the first component needs {ratios(COMPONENT, 'raw')} the points for raw columns "
-        f"and {ratios(COMPONENT, 'standardised')} for standardised ones, the largest variances need "
-        f"{ratios(WIDEST, 'raw')}, where both are inside the grid."
+        f"Relative to weight 1/sqrt(n), the first component needs {ratios(COMPONENT, 'raw')} the points for raw columns, "
+        f"{ratios(COMPONENT, 'standardised')} for standardised ones; the largest variances need {ratios(WIDEST, 'raw')} "
+        "(inside the grid)."
     )
 
 

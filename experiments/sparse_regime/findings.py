@@ -50,7 +50,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "Growth of n at the boundary, as a power of d for each l, and of l at the largest d with four boundaries",
             growth(found),
             [LAW_HOLDS],
-            "The law is of order (l-1)^2 d log d, so its exponents exceed 1 at these d. Less noise: see above.",
+            "The law is of order (l-1)^2 d log d.",
         ),
         Finding(
             "Boundary over 1 + delta, delta a bound on the statistical dimension for a vanishing penalty; no free constant",

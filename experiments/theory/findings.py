@@ -137,11 +137,10 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     sizes, recovery = part["sample size"], part["recovery"]
     return [
         Finding(
-            "Statements at their own numbers of points, R as printed; 'n / needed' is the ratio to the number that "
-            "suffices for uniqueness (median and range)",
+            "Statements at their own numbers of points, R as printed; 'n / needed': ratio to the number that suffices",
             own_points(of_the_proposition(sizes), sizes[sizes["small"] == 1]),
             OWN_POINTS,
-            "The n of 1 (b) is at least 4 d^2, as R^2 >= beta m. The solution is unique there, more than 1 (b) states.",
+            "At the n of 1 (b), at least 4 d^2, the solution is unique, more than it states.",
         ),
         Finding(
             "Unique solutions at d = 10, beta = 1 at all n and beta = 1.1 at the largest",

@@ -271,9 +271,9 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "Mean gain in error of the best sparse setting over the non-sparse one and the mean runs of the baselines",
             gains_of_sparsity(table),
             [OVER_BASELINES, SPARSITY],
-            "In no row does the interval of the gain over the non-sparse setting lie above 0: the printed table too "
-            "shows that the relaxation beats both baselines, and not that sparsity helps. At the optimum, each method "
-            "has its expected best from equally many settings or runs.",
+            "No gain over the non-sparse setting is significant: the printed table too shows that the relaxation beats "
+            "both baselines, and not that sparsity helps. At the optimum: expected best of equally many settings or "
+            "runs.",
         ),
         Finding(
             f"Sets with a sparse error above {HIGH:g} at the optimum; of these, with clusterings that correlate more",
@@ -392,10 +392,11 @@ def papers_protocol(table: pd.DataFrame) -> Finding:
     runs = pd.concat([runs_in(table, protocol) for protocol in PROTOCOLS if not protocol.early])
     stopped = runs["stopped"].astype(bool)
     return Finding(
-        f"Relaxed figures of the paper that its algorithm matches, of {len(figures)}, of which "
-        f"{int(figures['telling'].sum())} on the sets where one cluster does not reach the sparse figure",
+        f"Relaxed figures of the paper that its algorithm matches, of {len(figures)}, {int(figures['telling'].sum())} on "
+        "informative sets",
         pd.DataFrame.from_dict(counts, orient="index").rename_axis("reading of the scale"),
-        comment=f"One cluster alone meets {int(figures['by one cluster'].sum())} of them. {int(stopped.sum())} of "
+        comment=f"One cluster alone meets {int(figures['by one cluster'].sum())}; a set is informative if it does not "
+        f"reach the sparse figure. {int(stopped.sum())} of "
         f"{len(runs)} runs met their own rule, a gap of {STOP:g}, within {PUBLISHED_MOST} iterations, "
         f"{OTHER_READINGS * PUBLISHED_MOST:g} in readings other than the first, fewer on large sets.",
     )

@@ -95,7 +95,7 @@ few labels, optimal labels, tests of structure. Verdicts and intervals: see [the
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exhibit:
     """A figure, table, proposition or conjecture of the paper.
 
@@ -230,9 +230,13 @@ def count_verdicts(verdicts: Mapping[str, Verdict]) -> str:
 
 
 def summarize(verdicts: Mapping[str, Verdict]) -> str:
-    """Return the counts, and the statements that differ, for the README."""
-    differing = [s for s in STATEMENTS if verdicts.get(s.name) is Verdict.DIFFERS]
-    lines = [f"- **{capital(Verdict.DIFFERS.value)}**: {s.place} ({s.text})." for s in differing]
+    """Return the counts, and the exhibits that do not agree in all parts, for the README."""
+    found = {exhibit: exhibit.found(verdicts) for exhibit in read_exhibits()}
+    lines = [
+        f"- **{exhibit.name}** ({exhibit.claim}): {result}."
+        for exhibit, result in found.items()
+        if "partly" in result or "differs" in result
+    ]
     return "\n".join([count_verdicts(verdicts), "", *lines, ""])
 
 

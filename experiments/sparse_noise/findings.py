@@ -91,7 +91,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             growth_in_entries(found),
             [CONJECTURE],
         ),
-        Finding("Without a penalty", without_penalty(found[Design(PLAIN, L, "flat", "raw", 1.0)])),
+        Finding("Without a penalty, law d + d(d-1)/4", without_penalty(found[Design(PLAIN, L, "flat", "raw", 1.0)])),
     ]
 
 
@@ -171,4 +171,4 @@ def without_penalty(found: Boundary) -> pd.DataFrame:
     """Return the exponent of d without a penalty, and the range of the boundary over its law."""
     ratio = found.n50[found.inside] / statistical_dimension(found.d[found.inside])
     exponent = fit_power(found).exponent
-    return one_row(exponent=exponent, smallest_ratio_to_the_law=ratio.min(), largest_ratio_to_the_law=ratio.max())
+    return one_row(exponent=exponent, least_over_law=ratio.min(), most_over_law=ratio.max())

@@ -123,7 +123,7 @@ docs: $(STAMP) ## build the documentation and run its examples: docs/_build/inde
 	$(RUN) sphinx -W --keep-going -q -b html docs docs/_build
 	@echo "wrote docs/_build/index.html"
 
-reproduction: $(STAMP) ## write docs/reproduction.md, docs/beyond.md and the generated parts of the README from the tables
+reproduction: $(STAMP) ## write docs/reproduction.md, rules.md, beyond.md and the generated parts of the README and the paper
 	$(RUN) experiments.harness.reproduction
 
 recheck: $(STAMP) ## measure a random sample of the cells of every table again, and compare (TABLES: some experiments)

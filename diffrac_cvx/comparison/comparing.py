@@ -215,13 +215,13 @@ def compare(
 def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[dict[str, Method], dict[str, str]]:
     """Return the methods to run, and the reasons to skip others; a method requested by name is never too large."""
     if names is not None and not (isinstance(names, list | tuple) and names and all(isinstance(n, str) for n in names)):
-        raise ParameterError(f"methods = {names!r} must be a non-empty list of names, such as ['low_rank', 'fista']")
+        raise ParameterError(f"methods = {names!r} must be a non-empty list of names, such as ['low_rank', 'fista'].")
     available = list_methods()
     wanted = list(available if names is None else dict.fromkeys(names))
     unknown = [name for name in wanted if name not in available]
     if unknown:
         suggestion = did_you_mean(unknown[0], available)
-        raise ParameterError(f"methods: unknown name {unknown[0]!r}; choose from {', '.join(available)}{suggestion}")
+        raise ParameterError(f"methods: unknown name {unknown[0]!r}. Choose from {', '.join(available)}{suggestion}")
     reasons = {name: explain_unsupported(available[name].parts, task.penalty, task.parts) for name in wanted}
     if names is None:
         reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
@@ -292,9 +292,9 @@ def as_classes(y: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
     """Return the true classes of n points (numbers or names) after validation."""
     classes = np.asarray(y)
     if classes.shape != (n,):
-        raise DataError(f"y has shape {classes.shape}; it must be ({n},), one true class per point")
+        raise DataError(f"y has shape {classes.shape}; it must be ({n},), one true class per point.")
     if classes.dtype.kind == "f" and np.isnan(classes).any():
-        raise DataError("y has missing values (NaN). Remove these points")
+        raise DataError("y has missing values (NaN). Remove these points.")
     return classes
 
 

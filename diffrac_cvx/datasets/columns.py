@@ -199,7 +199,7 @@ def find_categories(columns: Mapping[str, np.ndarray], one_hot: Collection[str])
         texts = {text for text in as_texts(columns[name]) if text is not None}
         if not 2 <= len(texts) <= MAX_CATEGORIES:
             message = f"column {name!r} has {len(texts)} distinct values; one-hot encoding needs 2 to {MAX_CATEGORIES}"
-            raise drop_error(f"{message}. Drop it", [name])
+            raise drop_error(f"{message}. Drop it.", [name])
         found[name] = tuple(sorted(texts, key=str if columns[name].dtype == object else float))
     return found
 
@@ -249,8 +249,8 @@ def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: s
         for remedy, names in by_remedy.items()
     ]
     return DataError(
-        f"text in column{'s' * (len(wrong) > 1)} {format_list(shown)}; the first is in {format_row(rows[0])}. "
-        f"{'. '.join(remedies)}",
+        f"text in column{'s' * (len(wrong) > 1)} {format_list(shown)}, first in {format_row(rows[0])}. "
+        f"{'. '.join(remedies)}.",
         remedies=(*sorted({*pairs.values()}), *["transpose"] * turned),
         columns=tuple(sorted(pairs.items(), key=lambda pair: pair[1])),
     )  # fmt: skip

@@ -70,7 +70,7 @@ def read_table_as(schema: Schema, source: str | Path, *, missing: str | None = N
     """
     missing = one_of(missing or schema.options.get("missing", "error"), "missing", MISSING_POLICIES)
     if missing == "mean" and schema.means is None:
-        raise DataError("missing = 'mean': the training means are not available. Drop rows with missing values")
+        raise DataError("missing = 'mean': the training means are not available. Drop rows with missing values.")
     given = {key: schema.options[key] for key in READ_OPTIONS if key in schema.options}
     options = ReadOptions(**given | {key: value for key, value in reading.items() if value is not None and value != ()})
     excluded = [*schema.options.get("drop", ()), *schema.options.get("aside", ()), schema.options.get("label")]
@@ -89,7 +89,7 @@ def read_table_as(schema: Schema, source: str | Path, *, missing: str | None = N
             row = next(i for i, text in enumerate(texts) if text is not None)
             raise DataError(
                 f"column {name!r} contains {texts[row]!r} in {format_row(row)}, but the training table had finite "
-                "numbers. Correct it, or leave it empty"
+                "numbers. Correct it, or leave it empty."
             )
         if known is not None and (unknown := sorted({*filter(None, texts)} - {*known})):
             row = next(i for i, text in enumerate(texts) if text in unknown)
@@ -98,13 +98,13 @@ def read_table_as(schema: Schema, source: str | Path, *, missing: str | None = N
                 f"table had {format_list(map(repr, known))}"
             )
     if unseen and missing == "error":
-        raise DataError(f"{'; '.join(unseen)}. Correct them, or treat them as missing", remedies=("missing",))
+        raise DataError(f"{'; '.join(unseen)}. Correct them, or treat them as missing.", remedies=("missing",))
     X, made = encode_columns(columns, schema.categories)
     X = X[:, [made.index(name) for name in schema.names]]
     means = None if schema.means is None else np.array(schema.means)
     X, mask, changes = clean_missing(X, schema.names, missing, means=means)
     if not mask.any():
-        raise DataError(f"none of the {len(mask)} rows is complete")
+        raise DataError(f"none of the {len(mask)} rows is complete.")
     notes += [*(f"{text}: treated as missing" for text in unseen), *changes]
     points = np.array(raw.row_names)[mask] if options.transpose else None
     return Table(np.ascontiguousarray(X), schema.names, None, (), np.flatnonzero(mask), tuple(notes), points=points)

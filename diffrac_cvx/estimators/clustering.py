@@ -38,12 +38,11 @@ from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
-from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
-from diffrac_cvx.rounding.directions import best_direction, label_candidates, oriented_direction
+from diffrac_cvx.rounding.directions import LabelRegression, label_candidates
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, threshold_between
 from diffrac_cvx.solvers.driver import with_all_points
@@ -266,16 +265,16 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.n_clusters_ = K
         if K != 2 and (chunklets.has_known_labels or np.any(chunklets.sign < 0.0)):
             raise ParameterError(
-                f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters; use must_link and "
-                "groups"
+                f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters. Use must_link and "
+                "groups."
             )
         require_one_direction(self._penalty, K)
         if n < K:
-            raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
+            raise ParameterError(f"n_clusters = {K} is more than the {n} points. Reduce n_clusters.")
         if given_rows and K != 2:
-            raise ParameterError(f"n_clusters = {K}: bags, order, sizes and rows are about two clusters; remove them")
+            raise ParameterError(f"n_clusters = {K}: bags, order, sizes and rows are about two clusters. Remove them.")
         if self.prove and K != 2:
-            raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
+            raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}. Omit one of them.")
         weights = as_weights(sample_weight, n, min_positive=max(K, 2))
         streamed = hasattr(table, "toarray") or (is_out_of_core(table) and many_rows(*table.shape))
         plain = K == 2 and weights is None and not chunklets.max_size and self.solver in ("low_rank", "fista")
@@ -326,9 +325,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Return the number of clusters of the largest prediction strength."""
         n, penalty = len(given), self._penalty
         if n < MIN_AUTO_POINTS:
-            raise ParameterError(f"n_clusters = 'auto' needs at least {MIN_AUTO_POINTS} points, not {n}; give a number")
+            raise ParameterError(f"n_clusters = 'auto' needs {MIN_AUTO_POINTS} points or more, not {n}. Give a number.")
         if penalty.nonnegative is not None:
-            raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'; remove it")
+            raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'. Remove it.")
         ridge: Any = penalty.ridge  # one for all columns, or one each
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
         X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)
@@ -366,13 +365,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             self.label_gap_ = width_of(self.lower_bound_, found.upper)
         elif found.upper >= objective:
             return
-        y = found.labels
+        y, regression = found.labels, LabelRegression(data.X, pair_penalty)
         if not (given_rows or chunklets_of(constraints, len(X)).has_known_labels):
-            oriented, _ = oriented_direction(data.X, rows_with_weight(y, weights), pair_penalty)
+            oriented, _ = regression.oriented(rows_with_weight(y, weights))
             agreement = y @ (2.0 * self.labels_ - 1.0)
             y = y * np.sign(agreement or 1.0 if pair_penalty.is_even else oriented @ rows_with_weight(y, weights))
         mean = float(data.X.mean_of(rows_with_weight(y, weights)))
-        v = best_direction(data.X, rows_with_weight(y, weights) - mean, pair_penalty)
+        v = regression.direction(rows_with_weight(y, weights) - mean)
         self._store_functions(v, (1.0 - self.nu) * mean, data)
         self.labels_ = (y > 0.0).astype(np.int64)
         if weights is not None and weights.has_zeros and constraints is None:
@@ -396,18 +395,19 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             return np.zeros(X.shape[1]), 0.0
         if K > 2:
             return cluster_jointly(X, result, K, weights=pair_penalty, rng=choose_seed(self.random_state))
-        candidates = label_candidates(X, result.factor, pair_penalty)
+        regression = LabelRegression(X, pair_penalty)
+        candidates = label_candidates(regression, result.factor)
         if X.has_known_labels:  # least squares on the labels
             mean = float(X.mean_of(candidates[0]))
-            return best_direction(X, candidates[0] - mean, pair_penalty), mean
-        found = [alternate(X, labels, float(self.nu), pair_penalty) for labels in candidates]
+            return regression.direction(candidates[0] - mean), mean
+        found = [alternate(regression, labels, float(self.nu)) for labels in candidates]
         v, intercept, _ = min(found, key=lambda one: one[2])
         if pair_penalty.is_even and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
             v, intercept = 0.0 - v, -intercept
         return v, intercept
 
 
-def alternate(X: Table, labels: Array, nu: float, pair_penalty: PairPenalty) -> tuple[Array, float, float]:
+def alternate(regression: LabelRegression, labels: Array, nu: float) -> tuple[Array, float, float]:
     r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
 
     At the direction v of labels of mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and the signs of
@@ -415,8 +415,9 @@ def alternate(X: Table, labels: Array, nu: float, pair_penalty: PairPenalty) -> 
     that would all be equal are not taken: then the threshold is that of 2-means.  Tables whose rows are read again for
     each sum get few steps.
     """
+    X = regression.X
     for _ in range(MAX_STREAMED_ALTERNATIONS if X.rows.is_streamed else MAX_ALTERNATIONS):
-        labels, v = oriented_direction(X, labels, pair_penalty)
+        labels, v = regression.oriented(labels)
         projections, mean = X @ v, float(X.mean_of(labels))
         intercept = (1.0 - nu) * mean
         changed = X.assign_labels(projections + intercept)

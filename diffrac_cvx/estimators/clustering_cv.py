@@ -226,7 +226,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Return the checked and sorted numbers of clusters."""
         counts = sorted({positive_int(value, "n_clusters") for value in array_of(self.n_clusters).ravel().tolist()})
         if not counts or (counts[0] == 1 and len(counts) > 1):
-            raise ParameterError(f"n_clusters = {self.n_clusters!r} must be an integer, or several integers >= 2")
+            raise ParameterError(f"n_clusters = {self.n_clusters!r} must be an integer, or several integers >= 2.")
         return tuple(counts)
 
     def _settings(self, shape: tuple[int, ...], columns: Penalty) -> list[GridSetting]:
@@ -241,7 +241,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         for name, values, check in given:
             distinct = np.unique([check(value, name) for value in array_of(values).ravel().tolist()])
             if distinct.size == 0:
-                raise ParameterError(f"{name} is empty; give at least one number")
+                raise ParameterError(f"{name} is empty. Give at least one number.")
             down.append(distinct.tolist()[::-1])
         settings = [GridSetting(lam, ridge, nu, columns) for nu, ridge, lam in product(*down[::-1])]
         default = default_setting(settings)

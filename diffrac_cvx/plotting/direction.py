@@ -50,7 +50,7 @@ class DirectionDisplay(canvas.Display):
         self.per_deviation = per_deviation
         self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
         if self.support.shape != self.coefficients.shape:
-            raise DataError(f"support has shape {self.support.shape} for {len(self.coefficients)} features")
+            raise DataError(f"support has shape {self.support.shape} for {len(self.coefficients)} features.")
 
     @classmethod
     def from_result(
@@ -162,7 +162,7 @@ class ProjectionDisplay(canvas.Display):
         self.labels = np.asarray(labels)
         self.classes = np.unique(self.labels)
         if self.labels.shape != self.projection.shape:
-            raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points")
+            raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points.")
         between = threshold_between(self.projection, kmeans_1d(self.projection)) if threshold is None else threshold
         self.threshold = float(between)
         self.symbol = symbol

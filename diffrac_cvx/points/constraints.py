@@ -442,7 +442,7 @@ def require_constraints(constraints: object) -> None:
     """Raise ParameterError if an argument is neither `Constraints` nor None."""
     if not isinstance(constraints, Constraints | None):
         kind = type(constraints).__name__
-        raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
+        raise ParameterError(f"constraints is a {kind}. Pass dc.Constraints(must_link=..., labels=...).")
 
 
 def require_satisfied(labels: Array, chunklets: Chunklets) -> None:

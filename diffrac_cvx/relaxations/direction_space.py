@@ -152,7 +152,7 @@ def v_space_normalized(
     points = without_collinear(points, penalty)
     require_direction_memory(points, "v_space_normalized")
     if nu == 1.0 and not points.used_columns().any():
-        raise ParameterError("nu = 1 requires a varying column, but every column of X is constant; choose nu < 1")
+        raise ParameterError("nu = 1 requires a varying column, but every column of X is constant. Choose nu < 1.")
     coordinates = scaled_coordinates(points, penalty)
     terms = direction_terms(coordinates, nu)
 

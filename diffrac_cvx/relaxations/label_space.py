@@ -278,7 +278,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
 
     points, k, nu = centered_table(centered_data(X)), positive_int(k, "k"), in_unit_interval(nu, "nu")
     if k < 2:
-        raise ParameterError(f"k = {k} must be at least 2")
+        raise ParameterError(f"k = {k} must be at least 2.")
     n = len(points)
     size = label_size(n, "multiclass")
     H = projection_of(points)

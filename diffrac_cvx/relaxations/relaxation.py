@@ -184,7 +184,7 @@ class Relaxation:
         for name, value in values.items():
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
-                raise ParameterError(f"{self.name} has no parameter {name!r}; available parameters: {known}")
+                raise ParameterError(f"{self.name} has no parameter {name!r}; available parameters: {known}.")
             checked = in_unit_interval(value, name) if name in ("nu", "alpha") else nonnegative(value, name)
             self.parameters[name].value = checked
         return self

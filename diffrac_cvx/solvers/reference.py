@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diffrac_cvx.errors import ParameterError, ResourceError
+from diffrac_cvx.errors import ParameterError, ResourceError, sentence
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.processes import StoppedError, Worker, WorkerDiedError
@@ -85,7 +85,7 @@ def solve(
         If the problem would not fit in memory; the message names an alternative that needs less.
     """
     if not isinstance(relaxation, Relaxation):
-        raise ParameterError(f"relaxation has type {type(relaxation).__name__}; pass a relaxation such as v_space(X)")
+        raise ParameterError(f"relaxation has type {type(relaxation).__name__}. Pass a relaxation such as v_space(X).")
     positive(tol, "tol")
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
     timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
@@ -97,7 +97,7 @@ def solve(
         return make_result(answer, Status.CLOSED_FORM, 0, timer.elapsed, "closed form", relaxation)
     relaxation = relaxation if answer is None else answer
     if name not in COMMON_OPTIONS and not (max_iter is None and time_limit is None):
-        raise ParameterError(f"max_iter and time_limit are not supported with {name}; pass its own options by name")
+        raise ParameterError(f"max_iter and time_limit are not supported with {name}. Pass its own options by name.")
     needed = memory_needed(relaxation.size, name)
     require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
     tighter: Relaxation | None = relaxation
@@ -133,7 +133,8 @@ def find_solver(solver: str) -> str:
     """Return the solver's name in CVXPY's spelling; raise ParameterError if it is not installed."""
     known: dict[str, str] = {name.upper(): name for name in installed_solvers()}
     if not isinstance(solver, str) or solver.upper() not in known:
-        raise ParameterError(f"solver = {solver!r} is not installed; choose one of {', '.join(sorted(known.values()))}")
+        choices = ", ".join(sorted(known.values()))
+        raise ParameterError(f"solver = {solver!r} is not installed. Choose one of {choices}.")
     return known[solver.upper()]
 
 
@@ -160,7 +161,8 @@ def run_solver(
     try:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:
-        raise ParameterError(f"{solver} does not support this problem; use CLARABEL or SCS: {error}") from error
+        reason = sentence(error)
+        raise ParameterError(f"{solver} does not support this problem: {reason} Use CLARABEL or SCS.") from error
     if timer.is_over:
         return 0, True, []
     remaining, options = timer.remaining, dict(given)
@@ -179,11 +181,11 @@ def run_solver(
     except cp.error.SolverError:
         is_solved = is_limited = False
     except MemoryError as error:
-        raise ResourceError(f"{solver} ran out of memory: {error}") from error
+        raise ResourceError(f"{solver} ran out of memory: {sentence(error)}") from error
     except (TypeError, KeyError, AttributeError) as error:
         if not given:
             raise
-        raise ParameterError(f"{solver} rejected the options {dict(given)}: {error}") from error
+        raise ParameterError(f"{solver} rejected the options {dict(given)}: {sentence(error)}") from error
     stats = problem.solver_stats  # SCS does not report that its time limit ended it
     solve_time = 0.0 if stats is None else float(stats.solve_time or 0.0)
     n_iter = int(stats.num_iters or 0) if is_solved and stats is not None else 0
@@ -203,7 +205,7 @@ def run_in_subprocess(
     except StoppedError:
         return 0, True, []
     except WorkerDiedError as error:
-        raise ResourceError(f"{solver} crashed, possibly out of memory: {error}") from error
+        raise ResourceError(f"{solver} crashed, possibly out of memory: {sentence(error)}") from error
     finally:
         worker.close()
     for variable, value in zip(all_variables(problem), values, strict=bool(values)):

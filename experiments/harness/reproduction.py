@@ -1,4 +1,4 @@
-"""Write docs/reproduction.md, docs/rules.md, docs/beyond.md and the README's passages on experiments, from the tables.
+"""Write the pages docs/reproduction.md, rules.md and beyond.md, and passages of the README and docs/paper/paper.md.
 
 The first page has every statement of the paper with its verdict, the second the rules of the verdicts; the third has
 every other experiment whose findings have a TITLE and an ABOUT.  Run ``make reproduction``.  It fails if a statement
@@ -24,7 +24,8 @@ import pandas as pd
 from diffrac_cvx.machine.writing import write_text
 from experiments import answer
 from experiments.benchmark import findings as benchmark
-from experiments.harness import provenance
+from experiments.choice import findings as choice
+from experiments.harness import paper, provenance
 from experiments.harness.command import find_experiments, load, modules_of
 from experiments.harness.findings import (
     BY_NAME,
@@ -40,8 +41,12 @@ from experiments.harness.tables import read_table
 
 PAGE, RULES_PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/rules.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
-PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {"answer": answer.passage, "benchmark": benchmark.passage}
-END = "<!-- end -->\n"  # of a passage of the README; its begin names the table
+PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {
+    "answer": answer.passage,
+    "benchmark": benchmark.passage,
+    "choice": choice.passage,
+}
+END = "<!-- end -->\n"  # of a passage of the README or the paper; its begin names the table
 OF_PAPER = (  # in the order of the paper
     "phase_transition", "sparse_noise", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class",
     "multi_label",
@@ -299,7 +304,7 @@ def format_rechecks(records: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def with_passage(text: str, mark: str, passage: str) -> str:
-    """Return the README with the passage after a mark replaced."""
+    """Return a page with the passage after a mark replaced."""
     begin = f"<!-- {mark} -->\n"
     before, _, rest = text.partition(begin)
     return before + begin + passage + END + rest.partition(END)[2]
@@ -307,8 +312,17 @@ def with_passage(text: str, mark: str, passage: str) -> str:
 
 def renew_readme(text: str, verdicts: Mapping[str, Verdict], tables: Path = FIGURES) -> str:
     """Return the README with its summary of the verdicts, and the passage of every existing table, replaced."""
-    text = with_passage(text, "what differs", f"\n{summarize(verdicts)}\n")
-    for name, passage in PASSAGES.items():
+    return with_tables(with_passage(text, "what differs", f"\n{summarize(verdicts)}\n"), PASSAGES, tables)
+
+
+def renew_paper(text: str, verdicts: Mapping[str, Verdict], tables: Path = FIGURES) -> str:
+    """Return the paper with its count of the verdicts, and the passage of every existing table, replaced."""
+    return with_tables(with_passage(text, "verdicts", f"{count_verdicts(verdicts)}\n"), paper.PASSAGES, tables)
+
+
+def with_tables(text: str, passages: Mapping[str, Callable[[pd.DataFrame], str]], tables: Path) -> str:
+    """Return a page with the passage of every existing table replaced."""
+    for name, passage in passages.items():
         path = tables / f"{name}.csv"
         if path.exists():
             text = with_passage(text, f"from figures/{name}.csv", passage(read_table(path)))
@@ -323,7 +337,8 @@ def main() -> int:
     write_text(RULES_PAGE, format_rules(sections))
     write_text(BEYOND_PAGE, format_beyond(sections))
     write_text(README, renew_readme(README.read_text(encoding="utf-8"), verdicts))
-    print(f"wrote {PAGE}, {RULES_PAGE}, {BEYOND_PAGE} and {README}: {count_verdicts(verdicts)}")
+    write_text(paper.PAPER, renew_paper(paper.PAPER.read_text(encoding="utf-8"), verdicts))
+    print(f"wrote {PAGE}, {RULES_PAGE}, {BEYOND_PAGE}, {README} and {paper.PAPER}: {count_verdicts(verdicts)}")
     missing = open_statements(sections)
     for statement in missing:
         print(f"neither a verdict nor a test: {statement.place}: {statement.text} ({statement.name})", file=sys.stderr)

@@ -139,4 +139,4 @@ def test_auto_finds_the_number_of_clusters_and_says_how(command, tmp_path):
     assert "Note: 3 clusters, chosen from 2 to 8 by prediction strength across half-samples." in printed
     assert "Clusters of 30, 30 and 30 points." in printed
     (tmp_path / "small.csv").write_text("a,b\n" + "1,2\n3,5\n" * 2)
-    assert "needs at least 6 points, not 4" in command("cluster", tmp_path / "small.csv", "--clusters", "auto")[2]
+    assert "needs 6 points or more, not 4" in command("cluster", tmp_path / "small.csv", "--clusters", "auto")[2]

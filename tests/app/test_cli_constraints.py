@@ -216,7 +216,7 @@ def test_a_comparison_takes_groups_or_signs(features, found_by, options, note):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--nonnegative Size_x", "--nonnegative: there is no column 'Size_x'; did you mean 'size_x'?"),
+        ("--nonnegative Size_x", "--nonnegative: there is no column 'Size_x'. Did you mean 'size_x'?"),
         ("--nonnegative job", "--nonnegative: there is no column 'job'; its binary columns are job=a"),
         ("--nonnegative size_x --clusters 3", "nonnegative needs two clusters"),
         ("--feature-groups prefx", "'prefx' is not a file, 'category' or 'prefix'"),

@@ -73,7 +73,7 @@ def test_columns_may_be_in_any_order_and_more_with_another_separator_and_decimal
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("age", "Ages", "did you mean 'Ages'?"),
+        ("age", "Ages", "Did you mean 'Ages'?"),
         ("Oslo", "Kyiv", "column 'city' contains 'Kyiv' in row 0"),
         (",20.00,", ",,", "values are missing in 4 of 40 rows: column 'age' (4)"),
         (",20.00,", ",old,", "column 'age' contains 'old' in row 0"),

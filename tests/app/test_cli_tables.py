@@ -119,10 +119,10 @@ def test_a_column_that_is_too_large_is_named_and_the_option_that_helps_follows_a
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["my table.csv", "--label", "A"], "did you mean 'a'?"),
-        (["my table.cvs"], "did you mean 'my table.csv'?"),
-        (["haert"], "did you mean 'heart'?"),
-        (["heart", "--solver", "lowrank"], "did you mean 'low_rank'?"),
+        (["my table.csv", "--label", "A"], "Did you mean 'a'?"),
+        (["my table.cvs"], "Did you mean 'my table.csv'?"),
+        (["haert"], "Did you mean 'heart'?"),
+        (["heart", "--solver", "lowrank"], "Did you mean 'low_rank'?"),
         (["heart", "--known", "x1"], "--known does not apply to the data set 'heart'"),
         (["heart", "--drop", "x1"], "--drop does not apply to the data set 'heart', only to files"),
         (["heart", "--reference-column", "x1"], "--reference-column does not apply to the data set 'heart'"),

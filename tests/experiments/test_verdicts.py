@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness import reproduction
+from experiments.harness import paper, reproduction
 from experiments.harness.findings import Finding, Rule, Verdict, format_found, one_row
 
 
@@ -35,6 +35,8 @@ def test_every_statement_has_one_verdict_or_a_test_and_the_pages_are_those_of_th
     assert reproduction.BEYOND_PAGE.read_text() == reproduction.format_beyond(sections)
     text = reproduction.README.read_text()
     assert reproduction.renew_readme(text, reproduction.collect_verdicts(sections)) == text
+    text = paper.PAPER.read_text()
+    assert reproduction.renew_paper(text, reproduction.collect_verdicts(sections)) == text
 
 
 def test_a_missing_table_is_said_and_its_statements_are_open(tmp_path):

@@ -136,7 +136,7 @@ def test_constraints_of_another_type_are_refused_at_every_entrance(constraints):
         lambda X, **more: dc.rounding.kmeans_centered(X, **more),
     ]  # fmt: skip
     for call in calls:
-        with pytest.raises(dc.ParameterError, match=f"constraints is a {type(constraints).__name__}; pass"):
+        with pytest.raises(dc.ParameterError, match=f"constraints is a {type(constraints).__name__}. Pass"):
             call(X, constraints=constraints)
 
 

@@ -248,7 +248,7 @@ def test_a_failed_solver_leaves_the_trivial_bracket(noisy, monkeypatch):
 def test_n_by_n_matrices_that_cannot_fit_are_refused_before_memory_is_used(build):
     X = np.random.default_rng(0).standard_normal((200_000, 2))
     tracemalloc.start()
-    with pytest.raises(ResourceError, match=r"n = 200000.* GB .* use "):
+    with pytest.raises(ResourceError, match=r"n = 200000.* GB .* Use "):
         build(X)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -88,9 +88,8 @@ faithful copy of the numbers that the paper prints, the rules agree; this is tes
 """
 
 RECHECKED = """\
-`figures/provenance.json` records the version, commit, machine and processor seconds of each table. `make recheck`
-measures a random sample of cells again: bounds must overlap, means of errors and ranks must agree, other entries must
-be equal."""
+`figures/provenance.json` has the commit, machine and processor seconds of each table. `make recheck` measures a random
+sample of cells again: bounds must overlap, means of errors and ranks must agree, other entries must be equal."""
 
 BEYOND_HEAD = """\
 # Results beyond the paper

@@ -54,7 +54,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "Trace of the two projections, 'centred' without the constant vector, the sum of the k-means clusters",
             traces(table),
             [TRACE],
-            f"nu = {NU:g} and the ridge, {RIDGE:g}, were chosen by the true labels; the paper does not state its own.",
+            f"nu = {NU:g} and the ridge, {RIDGE:g}, were chosen by the true labels.",
         ),
         Finding(
             f"Correlations of true labels with those found on {name}",

@@ -16,8 +16,8 @@ from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "Figure 1: phase transitions"
 ABOUT = (
-    "Noiseless labels, Gaussian noise, columns of sample variance 1; four nested replications (twelve up to d = 20), 16 "
-    "with a penalty. The weight of |V|_1 is 1/sqrt(n), the paper's lambda read literally, or 1/n, c_i = 1/sqrt(n) in "
+    "Noiseless labels, Gaussian noise, columns of sample variance 1; four replications (twelve up to d = 20), 16 with a "
+    "penalty. The weight of |V|_1 is 1/sqrt(n), the paper's lambda read literally, or 1/n, c_i = 1/sqrt(n) in "
     "Gamma. Directions are flat, or rotated as in the paper. The laws: d + d(d-1)/4, the statistical dimension of the "
     "descent cone at a rank-one matrix (Amelunxen et al. 2014), and (d + 1)/2."
 )

@@ -25,9 +25,9 @@ from experiments.theory.unique_solution import statistical_dimension
 
 TITLE = "Figure 1 (b) by the variance of the noise"
 ABOUT = (
-    "Noiseless labels, uniform noise of variance m, bounded by 1 for m up to 1/3, as in Proposition 2. n from 8 to 4096 in "
-    "steps of 19 %, twelve nested replications. Rivals: the first principal component, and that of the l columns with the "
-    "largest variances (raw columns)."
+    "Noiseless labels, uniform noise of variance m, bounded by 1 for m up to 1/3, as in Proposition 2; n from 8 to 4096 "
+    "in steps of 19 %, twelve nested replications. Rivals: the first principal component of all columns, or of the l "
+    "with the largest variances."
 )
 PAPERS, OTHER = WEIGHTS
 AT = 96  # dimension at which numbers of points are compared
@@ -130,7 +130,7 @@ def compare_methods(found: Boundaries) -> str:
         return f"{min(known):.2g} to {max(known):.2g} times" if known else "an unknown number of times"
 
     return (
-        f"Relative to weight 1/sqrt(n), the first component needs {ratios(COMPONENT, 'raw')} the points for raw columns, "
+        f"Compared with weight 1/sqrt(n), the first component needs {ratios(COMPONENT, 'raw')} the points for raw columns, "
         f"{ratios(COMPONENT, 'standardised')} for standardised ones; the largest variances need {ratios(WIDEST, 'raw')} "
         "(inside the grid)."
     )

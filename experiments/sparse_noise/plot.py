@@ -26,8 +26,8 @@ CAPTION = (
     "Number of points at which half of the replications recover the labels along a 4-sparse direction, with 95 % "
     "intervals, by the variance m of the noise (that of the labels is 1); triangles: above the grid; 8 is the least n. "
     "Columns are raw or standardised, entries of the direction equal (flat) or randomly rotated. Below: 2-means on the "
-    "first principal component, and dotted on that of the 4 columns with the largest variances. 1 + delta: law of a "
-    "vanishing penalty at m = 1; d + d(d-1)/4: points needed without a penalty."
+    "first principal component; dotted: on that of the 4 columns with the largest variances. 1 + delta: law for a "
+    "vanishing penalty and m = 1; d + d(d-1)/4: points needed without a penalty."
 )
 
 

@@ -66,7 +66,6 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             f"Alphas from {ALPHA_STAR:g} to 1 at which every replication without noise has an error below {SMALL:g}",
             constrained(recovered(inside)),
             [CONSTRAINED],
-            f"The rank-two solution has equal weights at (1 + alpha*)/2 = {(1 + ALPHA_STAR) / 2:g}.",
         ),
         Finding("The same along nu", penalized(recovered(nu)), [PENALIZED]),
         Finding(

@@ -1,12 +1,23 @@
 """Figure 1 (b) by the variance of the noise: its instances, its methods compared with CVXPY, and its tables."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from experiments.harness.tables import read_table
 from experiments.sparse_noise import cells
-from experiments.sparse_noise.findings import AT, boundaries_of, points_at
+from experiments.sparse_noise.findings import (
+    AT,
+    OTHER,
+    PAPERS,
+    boundaries_of,
+    growth_in_dimension,
+    growth_in_entries,
+    points_at,
+)
 from experiments.sparse_regime.models import FASTER, LINEAR, LOGARITHM, OPEN, boundary_of, dimension_bound, growth_of
 
 
@@ -95,3 +106,24 @@ def test_points_beyond_the_grid_are_faster_if_fewer_are_needed_without_a_penalty
     assert growth_of(found, 4)[1] == OPEN
     assert 3000 < int(points_at(found)) < 3200
     assert points_at(None) == "-"
+
+
+def test_the_results_of_figure_1_b_and_of_the_conjecture_are_those_of_the_committed_table():
+    found = boundaries_of(read_table(Path(__file__).parents[2] / "figures" / "sparse_noise.csv"))
+    growth = growth_in_dimension(found)[f"growth, {PAPERS}"].groupby(level="m").agg(set)
+    assert growth[0.25] == growth[0.333] == {LINEAR}
+    assert growth[0.5] | growth[0.7] == {LINEAR, LOGARITHM}
+    assert FASTER in growth[1.0]
+    assert not growth[1.0] & {LINEAR, LOGARITHM}
+    entries = growth_in_entries(found)
+    assert entries.loc[(OTHER, "raw"), "holds"].to_dict() == {
+        0.25: True,
+        0.333: True,
+        0.5: True,
+        0.7: False,
+        1.0: False,
+    }
+    assert not entries.xs("standardised", level="columns")["holds"].any()
+    equal = entries.xs(1.0, level="m")["growth in d"]
+    assert set(equal[OTHER]) == {"/".join([LOGARITHM] * 3)}
+    assert set(equal[PAPERS]) == {"/".join([FASTER] * 3)}

@@ -69,8 +69,7 @@ HEAD = """\
 # Reproduction of the paper
 
 N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse Regularizers*, JMLR 18(80),
-2017. `make figures` measures the tables in `figures/` and writes this page. Experiments beyond the paper:
-[results](beyond.md).
+2017. `make figures` measures the tables in `figures/` and writes this page. Beyond the paper: [results](beyond.md).
 """
 VERDICTS = """\
 A verdict follows from its [rule](rules.md): *agrees*, *stronger than stated*, *partly agrees*, *differs*, *vacuous* (a

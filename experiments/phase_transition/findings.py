@@ -127,7 +127,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "ratios of such n",
             laws(panel, interior),
             [RANK_AFFINE, RANK_SPARSE, ERROR_AFFINE, SAME_SCALING],
-            "A linear program, whatever lambda, decides uniqueness of the 1-sparse solution.",
+            "1-sparse uniqueness is decided by a linear program.",
         ),
         Finding(
             f"Proportions of instances: verdicts on rank one at thresholds of {THRESHOLDS[0]:g} and {THRESHOLDS[1]:g} "

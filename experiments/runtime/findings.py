@@ -139,14 +139,14 @@ def findings(table: pd.DataFrame) -> list[Finding]:
         ),
         Finding(
             f"Sizes at which SCS or CLARABEL reaches a relative gap of 1e-2 within {LIMIT:g} s and {MEMORY:g} GB, "
-            "d = 50; Eq. (8): at which an interior point needs less memory, estimated from above",
+            "d = 50; Eq. (8): at which an interior point needs less, estimated from above",
             breakdown(gaps),
             [BREAKDOWN],
             "The solvers are today's; the paper does not say which model it gave to cvx.",
         ),
         Finding(
             "Own stopping rules: ratio of times (median; the faster of SCS and CLARABEL over FISTA as published at "
-            "1e-3/log d; FISTA over pymanopt's trust regions), and difference of errors (mean)",
+            "1e-3/log d; FISTA over pymanopt's trust regions), mean difference of errors",
             own_rules(own),
             [CVX, AGAINST_MAX_CUT],
         ),

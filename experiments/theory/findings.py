@@ -148,8 +148,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             [KURTOSIS],
         ),
         Finding(
-            "Instances with several solutions, all laws with beta > 1, n from the statistical dimension on, of order "
-            "d^2",
+            "Instances with several solutions, beta > 1, n from the statistical dimension on, of order d^2",
             spiked(recovery, of_the_proposition(sizes)),
             [SPIKED],
             "These n are below that of 1 (b).",
@@ -165,8 +164,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             [PROCRUSTES],
         ),
         Finding(
-            "Noise on y, n twice the statistical dimension, d = 6, 12, 24: ratio of the second to the first eigenvalue "
-            "of Y (median), error of the principal eigenvector (mean)",
+            "Noise on y, n twice the statistical dimension, d = 6, 12, 24: median ratio of the second to the first "
+            "eigenvalue of Y, mean error of its principal eigenvector",
             perturbed(part["perturbed"]),
             [PERTURBED],
         ),

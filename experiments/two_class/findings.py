@@ -265,7 +265,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "Clustering error by the paper's algorithm, means of ten runs of the baselines with their 95 % range",
             figures(table, rows),
             [rule for rule in FIGURES if rule.statement.removeprefix("table1-") in rows.index],
-            "'Other readings' counts those that reach the sparse figure.",
+            "'Other readings': those that reach the sparse figure.",
         ),
         Finding(
             "Mean gain in error of the best sparse setting over the non-sparse one and the mean runs of the baselines",
@@ -283,9 +283,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
         Finding(
             "Errors at the optimum, and reference values",
             rows[list(REFERENCE)],
-            comment="'Supervised': least squares with labels. Correlations are squared. 'n over needed' is relative to "
-            "d + d(d-1)/4. A setting is trivial if its value is nu up to the gap, not solved if the gap is above 1e-4 "
-            "of the value.",
+            comment="'Supervised': least squares with labels; correlations are squared. A setting is trivial if its value "
+            "is nu, not solved if its gap is above 1e-4 of the value.",
         ),
         papers_protocol(table),
     ]

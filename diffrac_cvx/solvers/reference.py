@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diffrac_cvx.errors import ParameterError, ResourceError
-from diffrac_cvx.machine.deadlines import Timer
+from diffrac_cvx.machine.deadlines import MIN_SECONDS, Timer
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.machine.processes import StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import STOP_SECONDS, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import positive, positive_int
 from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.result import Result, Status
@@ -25,6 +25,7 @@ SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
 SMALL_NONZEROS = 100_000  # nonzeros up to which CLARABEL is as fast as SCS
 QUICK_ROWS = 200_000  # nonzeros up to which CVXPY compiles in half a second
 QUICK_SIDES = {"CLARABEL": 60, "SCS": 250}  # sides of the cone up to which a step takes a fraction of a second
+TRANSFER_SECONDS = 0.3  # for the transfer of the solution from the subprocess
 
 # Tolerance relative to tol, and the names of the solver's options for tolerances, iterations and seconds.
 COMMON_OPTIONS = {
@@ -61,9 +62,10 @@ def solve(
     max_iter : int, optional
         Maximum number of iterations; CLARABEL and SCS only.
     time_limit : float, optional
-        Time limit in seconds, compilation included; CLARABEL and SCS only.  If the compilation or one step may take
-        longer than a second, the solver runs in a subprocess with one thread.  At the limit this process is ended and
-        returns no solution.
+        Time limit in seconds, compilation included; CLARABEL and SCS only.  The first call also counts the seconds that
+        the builder of the relaxation took, such as the import of CVXPY.  If the compilation or one step may take longer
+        than a second, the solver runs in a subprocess with one thread, which is ended at the limit without a solution;
+        a second of the limit is reserved for this.
     memory_limit : float, optional
         Upper limit in GB on the estimated memory; by default the free memory of the machine.
     **solver_options
@@ -88,7 +90,9 @@ def solve(
         raise ParameterError(f"relaxation has type {type(relaxation).__name__}; pass a relaxation such as v_space(X)")
     positive(tol, "tol")
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
-    timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
+    if time_limit is not None:
+        time_limit = max(positive(time_limit, "time_limit") - relaxation.count_building(), MIN_SECONDS)
+    timer = Timer(time_limit)
     memory_limit = None if memory_limit is None else 1e9 * positive(memory_limit, "memory_limit")
     is_small = relaxation.size.side <= SMALL_SIDE and relaxation.size.nonzeros <= SMALL_NONZEROS
     name = ("CLARABEL" if is_small else "SCS") if solver is None else find_solver(solver)
@@ -195,8 +199,8 @@ def run_in_subprocess(
     problem: cp.Problem, solver: str, tol: float, max_iter: int | None, timer: Timer, given: Mapping[str, Any]
 ) -> tuple[int, bool, list[Any]]:
     """Solve in a subprocess that is ended at the limit: compilation and solver steps cannot be interrupted here."""
-    transfer_seconds = 0.3  # reserved for the transfer of the solution
-    worker, timer = Worker(), Timer(timer.remaining - transfer_seconds)
+    reserved = min(TRANSFER_SECONDS + STOP_SECONDS, timer.remaining / 2.0)
+    worker, timer = Worker(), Timer(timer.remaining - reserved)
     try:
         arguments = problem, solver, tol, max_iter, timer, given
         n_iter, limited, values = worker.call(run_solver, *arguments, stopped=lambda: timer.is_over)

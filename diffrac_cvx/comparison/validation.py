@@ -140,7 +140,7 @@ def validate(
         if nu < 1), or F, an (n, r) array with Y = FF', or a `Result`.
     n_instances : int
         Number of instances, default 50 and at most 1 000 000; the reference takes about 0.1 s each.  There are
-        180 kinds; above this number, they are repeated with new data.
+        182 kinds; above this number, they are repeated with new data.
     rng : int
         Seed of the instances, at least 0.
     tol : float

@@ -1,5 +1,7 @@
 """Problem (15) as it is stated, for any rows and pair weights, without certified bounds."""
 
+import warnings
+
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
@@ -39,7 +41,9 @@ def least_over_directions(rows: Array, ridge: Array, pair_weights: Array) -> flo
     l1 = cp.sum(cp.multiply(weights, cp.abs(V)))
     problem = cp.Problem(cp.Minimize(1 - 2 * mean_sqrt + cp.trace(A @ V) + l1))
     try:
-        problem.solve(solver="CLARABEL")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
+            problem.solve(solver="CLARABEL")
     except cp.error.SolverError:
         return np.inf
     return float(problem.value) if problem.value is not None else np.inf

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diffrac_cvx.errors import ParameterError, ResourceError
-from diffrac_cvx.machine.deadlines import MIN_SECONDS, Timer
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.processes import STOP_SECONDS, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import positive, positive_int
@@ -91,7 +91,7 @@ def solve(
     positive(tol, "tol")
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
     if time_limit is not None:
-        time_limit = max(positive(time_limit, "time_limit") - relaxation.count_building(), MIN_SECONDS)
+        time_limit = max(positive(time_limit, "time_limit") - relaxation.count_building(), 0.0)
     timer = Timer(time_limit)
     memory_limit = None if memory_limit is None else 1e9 * positive(memory_limit, "memory_limit")
     is_small = relaxation.size.side <= SMALL_SIDE and relaxation.size.nonzeros <= SMALL_NONZEROS

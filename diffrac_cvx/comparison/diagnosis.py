@@ -9,7 +9,7 @@ import scipy.stats
 
 from diffrac_cvx.comparison.answers import AGREEMENT, Answer
 from diffrac_cvx.comparison.instances import Instance
-from diffrac_cvx.comparison.posed import MISTAKES, pose
+from diffrac_cvx.comparison.posed import MISTAKES, PosedProblem, pose
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.formatting import format_upper
@@ -164,16 +164,12 @@ def causes_of_values(failing: Sequence[Judged]) -> Iterator[Cause]:
 
 
 def causes_of_points(failing: Sequence[Judged], tol: float, timer: Timer) -> Iterator[Cause]:
-    """Yield causes of points that are not optimal: of V its scale or another problem, of V and F a rank of one."""
+    """Yield causes of points that are not optimal: the scale of V, another problem, or a rank of one."""
     wrong = [one for one in failing if one.excess > tol + AGREEMENT]
     wrong = sorted(wrong, key=lambda one: one.instance.X.shape[1])[:MOST_EXAMINED]
-    points = [(one, one.answer.V) for one in wrong if one.answer is not None and one.answer.V is not None]
-    yield from cause_of_scale(points, tol)
-    yield from causes_of_problems(points, tol, timer)
+    yield from cause_of_scale(wrong, tol)
+    yield from causes_of_problems(wrong, tol, timer)
     yield from causes_of_rank(wrong)
-
-
-Points = Sequence[tuple[Judged, Array]]  # instances and the V of their answers
 
 
 def limit_of(one: Judged, tol: float) -> float:
@@ -181,31 +177,44 @@ def limit_of(one: Judged, tol: float) -> float:
     return max(tol, one.excess / 20.0)
 
 
-def cause_of_scale(points: Points, tol: float) -> Iterator[Cause]:
+def cause_of_scale(wrong: Sequence[Judged], tol: float) -> Iterator[Cause]:
     """Yield the cause that V is a multiple of an optimal one."""
     factors = []
-    for one, V in points:
-        factor, least = pose(one.instance).best_multiple(V)
+    for one in wrong:
+        if one.answer is None or one.answer.V is None:
+            continue
+        factor, least = pose(one.instance).best_multiple(one.answer.V)
         if factor > 0.0 and least - one.reference.upper <= limit_of(one, tol) < one.excess:
             factors.append(1.0 / factor)
     if factors:
         low, high = min(factors), max(factors)
         amount = f"{np.median(factors):.3g}" if high < 1.05 * low else f"{low:.3g} to {high:.3g}"
-        yield Cause(f"V is {amount} times an optimal V, as with a wrong scale of u", len(factors), len(points))
+        yield Cause(f"V is {amount} times an optimal V, as with a wrong scale of u", len(factors), len(wrong))
 
 
-def causes_of_problems(points: Points, tol: float, timer: Timer) -> Iterator[Cause]:
-    """Yield the mistakes for which some V are optimal."""
+def causes_of_problems(wrong: Sequence[Judged], tol: float, timer: Timer) -> Iterator[Cause]:
+    """Yield the mistakes for which some V, or F without V, are optimal."""
+    kind = "V" if any(one.answer is not None and one.answer.V is not None for one in wrong) else "F"
     for text, mistake in MISTAKES.items():
         explained = 0
-        for one, V in points:
+        for one in wrong:
             right, other = pose(one.instance), mistake(one.instance)
             is_same = all(np.array_equal(mine, its) for mine, its in zip(right, other, strict=True))
             if is_same or not np.all(np.isfinite(other.ridge)) or timer.is_over:
                 continue
-            explained += other.objective(V) - other.minimum() <= limit_of(one, tol)
+            objective = objective_of(other, one.answer)
+            explained += not np.isnan(objective) and objective - other.minimum() <= limit_of(one, tol)
         if explained:
-            yield Cause(f"V is optimal {text}", explained, len(points))
+            yield Cause(f"{kind} is optimal {text}", explained, len(wrong))
+
+
+def objective_of(problem: PosedProblem, answer: Answer | None) -> float:
+    """Return the objective of a problem at V, or at F without V; NaN without a point, or at F with an l1 penalty."""
+    if answer is None:
+        return np.nan
+    if answer.V is not None:
+        return problem.objective(answer.V)
+    return np.nan if answer.F is None else problem.labels_objective(answer.F)
 
 
 def causes_of_rank(wrong: Sequence[Judged]) -> Iterator[Cause]:

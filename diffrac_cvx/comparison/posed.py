@@ -7,6 +7,7 @@ import numpy as np
 
 from diffrac_cvx.comparison.instances import Instance
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.relaxations.stated_directions import least_over_directions
 
 
@@ -43,6 +44,22 @@ class PosedProblem(NamedTuple):
         """Return the objective at V as it is, without rescaling."""
         mean_sqrt, linear = self.terms(V)
         return 1.0 - 2.0 * mean_sqrt + linear
+
+    def labels_objective(self, F: Array) -> float:
+        r"""Return the objective at labels F (n, r), minimised over directions G (m, r); NaN with pair weights.
+
+        .. math:: \min_G\ \tfrac1n \|F - X G\|_F^2 + \sum_j \mathrm{ridge}_j \|g_j\|^2
+
+        Its minimum over F with rows of norm 1 is that of the objective in V = GG'.
+        """
+        if self.pair_weights.any():
+            return np.nan
+        n, m = self.rows.shape
+        units = np.sqrt(np.mean(self.rows**2, axis=0) + self.ridge)
+        scale = inverse_or_one(units)
+        rows = np.vstack([self.rows / n**0.5, np.diag(self.ridge**0.5)]) * scale
+        targets = np.vstack([F / n**0.5, np.zeros((m, F.shape[1]))])
+        return float(np.sum((targets - rows @ np.linalg.lstsq(rows, targets, rcond=1e-12)[0]) ** 2))
 
     def best_multiple(self, V: Array) -> tuple[float, float]:
         """Return the factor t >= 0 that minimises the objective at tV, and this objective."""
@@ -101,7 +118,7 @@ def times_n(instance: Instance, power: float) -> PosedProblem:
     return pose(instance, change_a=lambda a: factor * a, change_c=lambda c: factor * c)
 
 
-# What a wrong solver may solve, as the end of the sentence "V is optimal ...".
+# What a wrong solver may solve, as the end of the sentence "V is optimal ...", or "F is optimal ...".
 MISTAKES: dict[str, Callable[[Instance], PosedProblem]] = {
     "for the rows without centring": lambda it: pose(it, is_centred=False),
     "for c^2 instead of c": lambda it: pose(it, change_c=np.square),

@@ -60,6 +60,11 @@ def result_with(**parts):
     )
 
 
+def f_at_equal_sizes(X, nu, penalty):
+    """F of nu = 1, which without an l1 penalty is found in Y alone."""
+    return dc.low_rank(X, 1.0, penalty).F
+
+
 def labels_of_f(X, nu, penalty):
     F = dc.low_rank(X, nu, penalty).F
     return np.where(F[:, :1] < 0.0, -1.0, 1.0)
@@ -75,6 +80,7 @@ WRONG = {
     "a scale of u": (lambda X, nu, penalty: 0.97**2 * dc.low_rank(X, nu, penalty).V, "V is 0.941 times an optimal V"),
     "a value times n": (result_with(value=lambda one, n: one.value * n), "the value is n times the objective"),
     "a low value": (result_with(value=lambda one, n: one.value - 0.01), "the value is about 0.01 below the objective"),
+    "an F of another nu": (f_at_equal_sizes, "F is optimal for nu = 1, that is, without the offset"),
     "labels instead of F": (labels_of_f, "F has rank one and that of the reference a higher rank"),
     "V of rank one": (rank_one, "V has rank one and that of the reference a higher rank"),
     "an early stop": (
@@ -118,6 +124,8 @@ def test_the_posed_problem_is_that_of_the_paper(nu, penalty):
     instance = Design(20, 5, nu, penalty, "noisy").instance(0)
     result = dc.low_rank(*instance, tol=1e-6)
     assert pose(instance).minimum() == pytest.approx(result.value, abs=2e-6)
+    F = pose(instance).labels_objective(result.F)
+    assert np.isnan(F) if instance.penalty.has_l1 else F == pytest.approx(result.value, abs=1e-6)
     assert pose(instance).objective(result.V) == pytest.approx(result.value, abs=1e-8)
     factor, least = pose(instance).best_multiple(4.0 * result.V)
     assert factor == pytest.approx(0.25, rel=1e-3)

@@ -107,7 +107,8 @@ def diagnose(judged: Sequence[Judged], tol: float, timer: Timer) -> str:
     clauses = list(shared_property(judged))
     if causes:
         cause = max(causes, key=lambda one: one.explained / one.examined)
-        clauses.append(f"in {cause.explained} of {cause.examined} failures examined {cause.text}")
+        number = "all" if cause.explained == cause.examined else f"{cause.explained} of"
+        clauses.append(f"in {number} the {cause.examined} failures examined, {cause.text}")
     sentence = ", and ".join(clauses)
     return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 

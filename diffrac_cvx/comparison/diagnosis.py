@@ -107,8 +107,9 @@ def diagnose(judged: Sequence[Judged], tol: float, timer: Timer) -> str:
     clauses = list(shared_property(judged))
     if causes:
         cause = max(causes, key=lambda one: one.explained / one.examined)
-        number = "all" if cause.explained == cause.examined else f"{cause.explained} of"
-        clauses.append(f"in {number} the {cause.examined} failures examined, {cause.text}")
+        is_always = cause.explained == cause.examined
+        number = f"all {cause.examined}" if is_always else f"{cause.explained} of the {cause.examined}"
+        clauses.append(f"in {number} failures examined, {cause.text}")
     sentence = ", and ".join(clauses)
     return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 

@@ -126,10 +126,10 @@ def validate(
     where for an l1 penalty a lower bound on the minimum, by duality, is used instead of h.
 
     A ``diagnosis`` follows from the failing instances: the property of an instance that is most associated with failing
-    (Fisher's exact test, level 0.01), and the most frequent cause.  Causes are the mistakes for which V, or F
-    without an l1 penalty, is optimal, such as rows without centring, c^2 or sqrt(c) instead of c, an l1 penalty without
-    its diagonal or another weight of the offset, tried on up to 12 instances; a multiple of an optimal V; a point of rank one; a value that is n times
-    the objective; and an early stop.
+    (Fisher's exact test, level 0.01), and the most frequent cause.  Causes are the mistakes for which V, or F without
+    an l1 penalty, is optimal, such as rows without centring, c^2 or sqrt(c) instead of c, an l1 penalty without its
+    diagonal or another weight of the offset, tried on up to 12 instances; a multiple of an optimal V; a point of rank
+    one; a value that is n times the objective; and an early stop.
 
     Source: Eq. (8), (11), (15) and (16).
 

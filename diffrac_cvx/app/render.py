@@ -24,7 +24,7 @@ MAX_FEATURES = 30  # rows of the table of features
 WEAK_FRACTION = 1e-2  # of the cost: a lower bound up to this one is called weak
 MIN_CERTIFIED_GAP = 1e-4  # up to which clusters are called optimal, whatever the tolerance
 PARAMETER = r"\((comment|drop|na_values|skip_footer|skip_rows)\)$"  # of `read_table`, at the end of a note
-WITH_UNIT = r"(.*\S)\s*[(\[]([^()\[\]]{1,20})[)\]]"  # name of a feature with its unit in brackets
+WITH_UNIT = r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,20})[)\]]"  # name of a feature with its unit, no number
 MIN_DRAWN = 5  # eigenvalues, from which on they are drawn
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, no external resources
 

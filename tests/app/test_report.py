@@ -101,6 +101,22 @@ def test_the_report_has_the_means_in_units_of_the_table_the_most_separated_featu
     assert re.search(r"^height +cm +1\d\d\.", printed, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("mass (kg)", ("mass", "kg")),
+        ("rate [1/s]", ("rate", "1/s")),
+        ("fat (%)", ("fat", "%")),
+        ("x (2)", None),
+        ("plain", None),
+        ("(kg)", None),
+    ],
+)
+def test_a_unit_is_the_end_of_a_name_in_brackets_and_not_the_number_of_a_repeated_name(name, parts):
+    found = re.fullmatch(render.WITH_UNIT, name)
+    assert (found and found.groups()) == parts
+
+
 # Figures
 
 

@@ -59,7 +59,7 @@ def test_ids_that_do_not_identify_the_rows_are_noted_and_a_column_that_does_not_
     path.write_text(path.read_text().replace("\n007,", "\n014,"))
     printed = command("cluster", path, "--id", "person", "--no-structure")[1]
     assert "Note: column 'person' of --id does not identify the rows: 1 of 24 entries are repeated." in printed
-    assert "did you mean 'person'?" in command("cluster", path, "--id", "persn")[2]
+    assert "you mean 'person'?" in command("cluster", path, "--id", "persn")[2]
     assert "--id does not apply to the data set 'heart'" in command("cluster", "heart", "--id", "x1")[2]
 
 

@@ -15,9 +15,8 @@ def sentence_on_points(table: pd.DataFrame) -> str:
     """Return how many points the relaxation without a penalty needs."""
     exponent = fit_power(find_boundary(table[table["panel"] == "affine"], "rank_one")).exponent
     return (
-        "- **Without a penalty, the relaxation recovers planted labels from about d + d(d - 1)/4 Gaussian points.** The "
-        f"fitted power of d is {exponent.value:.2f} (95 % interval {exponent.low:.2f} to {exponent.high:.2f}), as in the "
-        "paper.\n"
+        "- **Without a penalty, the relaxation recovers planted labels from about d + d(d - 1)/4 Gaussian points.** "
+        f"The fitted power of d is {exponent.value:.2f} (95 % interval {exponent.low:.2f} to {exponent.high:.2f}).\n"
     )
 
 
@@ -33,8 +32,8 @@ def sentence_on_sparsity(table: pd.DataFrame) -> str:
         f"{AT} standardised columns, λ = 1/√n needs {needed(papers, 0.333)} points at a noise variance of 1/3 and "
         f"{needed(papers, 0.5)} at 1/2 (the first principal component: {needed(COMPONENT, 0.333)} and "
         f"{needed(COMPONENT, 0.5)}; no penalty: {statistical_dimension(float(AT)):.0f}). At unit variance it needs "
-        f"{needed(papers, 1.0)} and λ = {other} needs {needed(other, 1.0)}: 1/√n is then the wrong weight. With columns "
-        "as they are, choosing those of largest variance does nearly as well.\n"
+        f"{needed(papers, 1.0)} and λ = {other} needs {needed(other, 1.0)}: 1/√n is then the wrong weight. With "
+        "columns as they are, choosing those of largest variance does nearly as well.\n"
     )
 
 

@@ -63,14 +63,14 @@ def cells(table, title):
 @pytest.mark.parametrize(
     ("text", "options", "arguments"),
     [
-        (TABLE, {}, ["--reference-column", "species"]),
+        (TABLE, {}, ["--classes", "species"]),
         (TABLE, {"label": None}, []),
         (TABLE, {"label": None, "drop": ["species"]}, ["--drop", "species"]),
         (TABLE, {"label": None, "one_hot": ["species"]}, ["--one-hot", "species"]),
-        (TABLE.replace("20", ""), {}, ["--reference-column", "species"]),
-        (TABLE.replace("20", ""), {"missing": "mean"}, ["--reference-column", "species", "--missing", "mean"]),
-        (TABLE.replace(",", ";").replace(".", ","), {}, ["--reference-column", "species"]),
-        (TABLE.replace("1.5", "1e200"), {}, ["--reference-column", "species"]),
+        (TABLE.replace("20", ""), {}, ["--classes", "species"]),
+        (TABLE.replace("20", ""), {"missing": "mean"}, ["--classes", "species", "--missing", "mean"]),
+        (TABLE.replace(",", ";").replace(".", ","), {}, ["--classes", "species"]),
+        (TABLE.replace("1.5", "1e200"), {}, ["--classes", "species"]),
         ("", {"label": None}, []),
     ],
 )
@@ -82,7 +82,9 @@ def test_the_page_reads_a_file_exactly_as_the_program_does(text, options, argume
     if status == 2:
         with pytest.raises(dc.DataError) as error:
             uploaded(text, **options)
-        assert " ".join(str(error.value).split()).rstrip(".") in " ".join(said.split()), "it may be followed by an option"
+        assert " ".join(str(error.value).split()).rstrip(".") in " ".join(said.split()), (
+            "it may be followed by an option"
+        )
     else:
         table = uploaded(text, **options).table
         model = cluster_points(table, Setting())

@@ -12,7 +12,7 @@ from diffrac_cvx.datasets.tables import read_table
 from diffrac_cvx.errors import ParameterError
 
 FLAGS = {  # of parameters whose options have other names
-    "label": ("--reference-column", "--label"),
+    "label": ("--classes",),
     "lam": ("--lambda", "-l"),
     "methods": ("--method", "-m"),
     "n_clusters": ("--clusters",),
@@ -20,6 +20,7 @@ FLAGS = {  # of parameters whose options have other names
     "test_structure": ("--structure",),
 }
 AUTO = "auto"  # also a number of clusters
+ID_HELP = "Column that identifies the rows, such as a sample ID: no feature, and the first column of the file of --out."
 FILE_PARAMETERS = (  # of `read_table`, which also apply to a new file
     "missing", "header", "separator", "decimal", "thousands", "encoding", "na_values", "skip_rows", "skip_footer",
     "comment", "sheet",
@@ -134,6 +135,11 @@ def add_table(parser: Parser) -> None:
     group = parser.add_argument_group("reading the table")
     add_parameters(group, read_table, TABLE_PARAMETERS)
     group.add_argument("--one-hot-all", action="store_true", help="Convert every categorical column to binary columns.")
+
+
+def add_id(group: Any) -> None:
+    """Add the option of the column that identifies the rows."""
+    group.add_argument("--id", metavar="COLUMN", help=ID_HELP)
 
 
 def add_output(parser: Parser, out: str) -> Any:

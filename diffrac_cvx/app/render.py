@@ -204,7 +204,7 @@ def html_report(answer: Answer, figures: list[Figure], file: str) -> str:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        raise ImportError("reports need the package jinja2. Run: pip install 'diffrac-cvx[app]'") from None
+        raise ImportError("reports need the package jinja2. Run: pip install 'diffrac-cvx[app]'.") from None
     pages = Environment(loader=PackageLoader("diffrac_cvx.app"), autoescape=True, undefined=StrictUndefined)
     pages.trim_blocks = pages.lstrip_blocks = True
     pages.filters["cell"] = format_cell

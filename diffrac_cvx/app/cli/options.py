@@ -102,14 +102,14 @@ def parse_lines(text: str) -> int | tuple[int, ...]:
     """Return the lines to skip: their number at the start, or indices of the lines of a range from 1 such as 2-2."""
     first, dash, last = text.partition("-")
     if not first.isdecimal() or (dash and not last.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text} is neither a number of lines nor a range of lines. Give 3, or 2-2")
+        raise argparse.ArgumentTypeError(f"{text} is neither a number of lines nor a range of lines. Give 3, or 2-2.")
     return tuple(range(int(first) - 1, int(last))) if dash else int(first)
 
 
 def parse_yes(text: str) -> bool:
     """Return whether a text is "yes" instead of "no"."""
     if text not in ("yes", "no"):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither yes nor no")
+        raise argparse.ArgumentTypeError(f"{text!r} is neither yes nor no.")
     return text == "yes"
 
 
@@ -118,7 +118,7 @@ def parse_count(text: str) -> Any:
     try:
         return AUTO if text == AUTO else int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither an integer nor 'auto'") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is neither an integer nor 'auto'.") from None
 
 
 PARSERS = {  # of parameters whose options are written in another way

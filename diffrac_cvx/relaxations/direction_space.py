@@ -39,6 +39,7 @@ from diffrac_cvx.relaxations.relaxation import (
     Solution,
     matrix_of,
     parameter,
+    timed,
     value_of,
 )
 from diffrac_cvx.solvers.driver import labels_factor_of_all
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 V_SPACE_ALTERNATIVE = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
 
 
+@timed
 def v_space(
     X: npt.ArrayLike,
     nu: float = 1.0,
@@ -123,6 +125,7 @@ def v_space(
     return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, statement, {"nu": terms.nu}, shortcut=shortcut)
 
 
+@timed
 def v_space_normalized(
     X: npt.ArrayLike,
     nu: float = 1.0,
@@ -184,6 +187,7 @@ def v_space_normalized(
     return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, statement, parameters, shortcut)
 
 
+@timed
 def lifted(
     X: npt.ArrayLike,
     nu: float = 1.0,

@@ -40,6 +40,7 @@ from diffrac_cvx.relaxations.relaxation import (
     Solution,
     matrix_of,
     parameter,
+    timed,
     value_of,
 )
 
@@ -50,6 +51,7 @@ LABEL_SPACE_ALTERNATIVE = "use v_space, whose variable is d x d, or the fast sol
 CORRELATION_ALTERNATIVE = "use another relaxation, because this one is trivial for all data"
 
 
+@timed
 def penalized_nu(
     X: npt.ArrayLike,
     nu: float = 1.0,
@@ -135,6 +137,7 @@ def penalized_nu(
     return under_constraints(found, matrix) if pairs is not constraints else found
 
 
+@timed
 def constrained_alpha(
     X: npt.ArrayLike,
     alpha: float,
@@ -256,6 +259,7 @@ def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -
     return Solution(F=F, value=bounds.upper, bracket=bounds, proofs=to_proof(bounds.multipliers))
 
 
+@timed
 def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     r"""Return the relaxation for k classes, Y = yy' with n x k indicators y, with the imbalance penalised.
 
@@ -317,6 +321,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     return Relaxation("multiclass", "section 4", problem, read, size, pose, {"nu": weight}, shortcut=shortcut)
 
 
+@timed
 def correlation(X: npt.ArrayLike) -> Relaxation:
     r"""Return the direct relaxation of the correlation, without an imbalance parameter; it is trivial for all data.
 

@@ -13,7 +13,7 @@ import numpy as np
 from diffrac_cvx.errors import ParameterError, ResourceError, sentence
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.machine.processes import StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import STOP_SECONDS, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import positive, positive_int, require_callback
 from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.result import Progress, Result, Status
@@ -26,6 +26,7 @@ SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
 SMALL_NONZEROS = 100_000  # nonzeros up to which CLARABEL is as fast as SCS
 QUICK_ROWS = 200_000  # nonzeros up to which CVXPY compiles in half a second
 QUICK_SIDES = {"CLARABEL": 40, "SCS": 120}  # sides of the cone up to which a solve takes about a second
+TRANSFER_SECONDS = 0.3  # for the transfer of the solution from the subprocess
 
 # Tolerance relative to tol, and the names of the solver's options for tolerances, iterations and seconds.
 COMMON_OPTIONS = {
@@ -63,7 +64,8 @@ def solve(
     max_iter : int, optional
         Maximum number of iterations; CLARABEL and SCS only.
     time_limit : float, optional
-        Time limit in seconds, compilation included; CLARABEL and SCS only.  If the solve may take longer than a second,
+        Time limit in seconds, compilation included; CLARABEL and SCS only.  The first call also counts the seconds that
+        the builder of the relaxation took, such as the import of CVXPY.  If the solve may take longer than a second,
         the solver runs in a subprocess with one thread.  It stops a little earlier and returns its current point; if it
         does not, the process is ended at the limit without a solution.
     memory_limit : float, optional
@@ -94,7 +96,9 @@ def solve(
         raise ParameterError(f"relaxation has type {type(relaxation).__name__}. Pass a relaxation such as v_space(X).")
     positive(tol, "tol")
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
-    timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
+    if time_limit is not None:
+        time_limit = max(positive(time_limit, "time_limit") - relaxation.count_building(), 0.0)
+    timer = Timer(time_limit)
     memory_limit = None if memory_limit is None else 1e9 * positive(memory_limit, "memory_limit")
     require_callback(callback)
     is_small = relaxation.size.side <= SMALL_SIDE and relaxation.size.nonzeros <= SMALL_NONZEROS
@@ -218,9 +222,9 @@ def run_in_subprocess(
     is_stopped: Callable[[], bool],
 ) -> tuple[int, bool, list[Any]]:
     """Solve in a subprocess that is ended at the limit: compilation and solver steps cannot be interrupted here."""
-    transfer_seconds = 0.3
+    reserved = min(TRANSFER_SECONDS + STOP_SECONDS, timer.remaining / 2.0)
     last_step_seconds = min(0.1 * timer.remaining, 2.0)  # SCS reads the clock every 25 iterations
-    worker, end = Worker(), Timer(timer.remaining - transfer_seconds)
+    worker, end = Worker(), Timer(timer.remaining - reserved)
     solver_timer = Timer(end.remaining - last_step_seconds)
     try:
         arguments = problem, solver, tol, max_iter, solver_timer, given

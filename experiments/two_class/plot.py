@@ -13,7 +13,6 @@ from experiments.two_class.cells import EARLY, READINGS, STOP
 from experiments.two_class.findings import SAME, Protocol, by_protocol, fraction_wrong, settings, summary, telling_first
 
 GOLD, PURPLE = "#b8860b", "#7b3294"
-CAPTIONED = {**READINGS, "rows": "rows of norm one"}
 MARKS = dict(zip(READINGS, zip("^sP", (ACCENT, GREEN, GOLD), strict=True), strict=True))
 LEGEND = (  # in columns of three
     *("sparse", "sparse, paper", "every setting", "non-sparse", "non-sparse, paper", "all in one cluster"),
@@ -28,7 +27,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         "(a) The best setting by the true classes, as in the paper. Filled marks: the paper's figures; bars: two "
         "standard errors over the runs of a baseline; dashes: every setting of the grid that finds two clusters. "
         "(b) The paper's algorithm for three readings of the scale of X, which the paper does not state: "
-        + "; ".join(f"{name}: {meaning.partition(',')[0]}" for name, meaning in CAPTIONED.items())
+        + "; ".join(f"{name}: {meaning}" for name, meaning in READINGS.items())
         + f". Grey band: at most {100 * SAME:g} % of the points differ."
     )
     with panels(stem, 2, 1, 5.6, caption=caption, height_ratios=(3, 2)) as (_, (top, bottom)):

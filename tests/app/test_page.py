@@ -183,7 +183,7 @@ def test_three_clusters_are_found_by_every_method_and_saved(page):
         page.get_by_text("Download labels (CSV)").click()
     with Path(download.value.path()).open(newline="") as file:
         head, *rows = csv.reader(file)
-    assert head == ["row", "label", "decision_0", "decision_1", "decision_2", "margin", "true"]
+    assert head == ["row", "cluster", "decision_0", "decision_1", "decision_2", "margin", "class"]
     assert len(rows) == 30
     move(page, "clusters K", "ArrowLeft")
     press_compare(page)

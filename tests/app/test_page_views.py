@@ -63,14 +63,14 @@ def cells(table, title):
 @pytest.mark.parametrize(
     ("text", "options", "arguments"),
     [
-        (TABLE, {}, ["--reference-column", "species"]),
+        (TABLE, {}, ["--classes", "species"]),
         (TABLE, {"label": None}, []),
         (TABLE, {"label": None, "drop": ["species"]}, ["--drop", "species"]),
         (TABLE, {"label": None, "one_hot": ["species"]}, ["--one-hot", "species"]),
-        (TABLE.replace("20", ""), {}, ["--reference-column", "species"]),
-        (TABLE.replace("20", ""), {"missing": "mean"}, ["--reference-column", "species", "--missing", "mean"]),
-        (TABLE.replace(",", ";").replace(".", ","), {}, ["--reference-column", "species"]),
-        (TABLE.replace("1.5", "1e200"), {}, ["--reference-column", "species"]),
+        (TABLE.replace("20", ""), {}, ["--classes", "species"]),
+        (TABLE.replace("20", ""), {"missing": "mean"}, ["--classes", "species", "--missing", "mean"]),
+        (TABLE.replace(",", ";").replace(".", ","), {}, ["--classes", "species"]),
+        (TABLE.replace("1.5", "1e200"), {}, ["--classes", "species"]),
         ("", {"label": None}, []),
     ],
 )

@@ -222,7 +222,7 @@ def test_reports_and_tables_show_every_name_and_value_as_text(capsys):
     frame = pd.DataFrame(np.random.default_rng(1).standard_normal((24, len(names))), columns=names)
     frame["label"] = np.where(np.arange(24) % 2, "=cmd|' /C calc'!A0", "<script>$")
     frame.to_csv(file := "a <script>alert(1)<br>$x.csv", index=False)
-    table, cluster = [file, "--reference-column", "label"], ["cluster", "--no-structure"]
+    table, cluster = [file, "--classes", "label"], ["cluster", "--no-structure"]
     for command in (
         [*cluster, *table, "--report", "r.html", "--out", "labels.csv", "--save", "s.json"],
         ["compare", *table, "--method", "low_rank", "--out", "c.csv"],

@@ -202,6 +202,14 @@ def test_a_time_limit_is_passed_on(solver):
     assert 0.0 <= result.lower <= result.upper <= 1.0
 
 
+def test_the_first_call_of_solve_counts_the_time_of_the_builder_in_its_limit():
+    relaxation = dc.penalized_nu(np.random.default_rng(0).standard_normal((12, 3)))
+    assert len(relaxation.building) == 1
+    relaxation.building[:] = [60.0]
+    assert dc.solve(relaxation, time_limit=60.0).status is dc.Status.USER_LIMIT
+    assert dc.solve(relaxation, time_limit=60.0).status is dc.Status.OPTIMAL
+
+
 # The certificate decides
 
 

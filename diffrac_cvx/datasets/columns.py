@@ -182,6 +182,13 @@ def as_texts(column: np.ndarray) -> list[str | None]:
     return [None if value != value else str(int(value) if value.is_integer() else value) for value in column.tolist()]
 
 
+def unchanged_texts(entries: Any, missing: Collection[str] = MISSING_TEXTS) -> list[str | None]:
+    """Return the entries of a column that is not a feature as they are in the file: "007" is not the number 7."""
+    if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf":
+        return as_texts(entries.astype(float))
+    return clean_texts(entries, missing)
+
+
 def feature_names(name: str, categories: Sequence[str]) -> list[str]:
     """Return the names of the binary columns of a categorical column: one per category, or the second of two."""
     return [f"{name}={value}" for value in (categories[1:] if len(categories) == 2 else categories)]

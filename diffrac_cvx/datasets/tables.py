@@ -9,6 +9,7 @@ import numpy as np
 
 from diffrac_cvx.datasets.columns import (
     MAX_CATEGORIES,
+    MISSING_TEXTS,
     RawTable,
     as_texts,
     category_columns,
@@ -22,6 +23,7 @@ from diffrac_cvx.datasets.columns import (
     is_number,
     read_numbers,
     text_error,
+    unchanged_texts,
 )
 from diffrac_cvx.datasets.file_columns import ReadOptions, read_file, transpose_table
 from diffrac_cvx.datasets.suspects import find_suspects, find_total
@@ -112,7 +114,8 @@ def read_table(
         Path of a .csv, .tsv, .txt, .dat or .data file (any separator), or of an .xlsx, .parquet or .libsvm file, each
         possibly compressed as .gz; or the bytes of such a file.
     label : str, optional
-        Column with the labels (numbers or text).  In a LIBSVM file, "y" by default.
+        Column with the known classes of the rows (numbers or text), which are not used to find clusters.  In a LIBSVM
+        file, "y" by default.
     drop : sequence of str
         Columns to drop, such as sample IDs.
     one_hot : sequence of str, or "all"
@@ -139,7 +142,8 @@ def read_table(
     sheet : str, optional
         Sheet of an Excel file, by default the first.
     aside : sequence of str
-        Columns that are not features and are returned unchanged, such as partially known labels.
+        Columns that are not features and are returned as the text of the file, such as sample IDs or partially known
+        labels.
     transpose : bool
         Whether the rows of the file are the features, as for gene expression, and its columns the points.  The first
         column, if it has no name, else the first text column then has the feature names, to which the other parameters
@@ -211,7 +215,9 @@ def read_table(
     messages += changes
     text = None if labels is None else labels[mask].astype(str)
     classes = () if text is None else tuple(np.unique(text).tolist())
-    excluded = {column: np.array(as_texts(columns[column]), dtype=object)[mask] for column in aside}
+    missing_texts = MISSING_TEXTS.union(na_values)
+    unchanged = {column: unchanged_texts(raw.columns[column], missing_texts) for column in aside}
+    excluded = {column: np.array(texts, dtype=object)[mask] for column, texts in unchanged.items()}
     points = np.array(raw.row_names)[mask] if transpose else None
     return Table(X, names, text, classes, rows, tuple(messages), excluded, categories, options, points, suspects)
 

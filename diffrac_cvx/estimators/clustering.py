@@ -31,7 +31,7 @@ from diffrac_cvx.points.checks import (
     require_flag,
     rows_with_weight,
 )
-from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_constraints
+from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_numbered
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
 from diffrac_cvx.points.table import Table, array_table
@@ -251,7 +251,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         require_flag(self.test_structure, "test_structure")
         require_flag(self.prove, "prove")
         one_of(self.solver, "solver", tuple(SOLVERS))
-        require_constraints(constraints)
+        require_numbered(constraints, self)
         table = self._read_table(X, ensure_min_samples=2)
         n, given_rows = table.shape[0], constraints is not None and constraints.are_linear
         pairs = constraints.without_linear if constraints is not None and given_rows else constraints

@@ -31,7 +31,7 @@ from diffrac_cvx.points.checks import (
     positive_int,
     repetitions,
 )
-from diffrac_cvx.points.constraints import Constraints, chunklets_of
+from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_numbered
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, suggested_lam
@@ -196,6 +196,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         tol, counts = positive(self.tol, "tol"), self._counts()
         given = table_array(self._read_table(X, ensure_min_samples=max(counts[-1], 2)))
         columns = self._on_columns(UNIT_PENALTY)
+        require_numbered(constraints, self)
         chunklets_of(constraints, len(given))  # raises an error if the constraints do not fit
         for count in counts:
             require_one_direction(columns, count)

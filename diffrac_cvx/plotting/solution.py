@@ -161,11 +161,13 @@ class SpectrumDisplay(Display):
         ]  # fmt: skip
         self.labels_line_, self.directions_line_ = lines
         ax.set_yscale("log")
-        ax.set_ylim(MIN_EIGENVALUE, 2.0)
+        drawn = np.concatenate([values[:most] for values, _ in spectra if values is not None])
+        smallest = drawn[drawn > MIN_EIGENVALUE].min(initial=1.0)
+        ax.set_ylim(max(smallest / 3.0, MIN_EIGENVALUE), 2.0)
         ax.locator_params(axis="x", integer=True)
         ax.set_xlabel("$i$")
         ax.set_ylabel(r"fraction of the trace, $\lambda_i\,/\,\mathrm{tr}$")
-        self.legend_ = ax.legend(frameon=False, loc="upper right")
+        self.legend_ = ax.legend(frameon=False, loc="best")
         return self
 
 

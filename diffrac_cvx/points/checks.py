@@ -291,7 +291,7 @@ def warn_constant(constant: npt.NDArray[np.bool_], warn: bool, names: Sequence[o
 def warn_degenerate(message: str, warn: bool = True) -> None:
     """Warn that the data are degenerate, at the user's line: the first one outside of this package."""
     frame, depth = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("diffrac_cvx."):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("diffrac_cvx."):
         frame, depth = frame.f_back, depth + 1
     if warn:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)

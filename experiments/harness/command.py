@@ -140,7 +140,7 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
 def positive(text: str) -> int:
     """Parse a positive integer."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer.")
     return int(text)
 
 

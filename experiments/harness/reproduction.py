@@ -25,7 +25,7 @@ from diffrac_cvx.machine.writing import write_text
 from experiments import answer
 from experiments.benchmark import findings as benchmark
 from experiments.choice import findings as choice
-from experiments.harness import paper, provenance
+from experiments.harness import message, paper, provenance
 from experiments.harness.command import find_experiments, load, modules_of
 from experiments.harness.findings import (
     BY_NAME,
@@ -42,6 +42,7 @@ from experiments.harness.tables import read_table
 PAGE, RULES_PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/rules.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
 PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {
+    **message.PASSAGES,
     "answer": answer.passage,
     "benchmark": benchmark.passage,
     "choice": choice.passage,

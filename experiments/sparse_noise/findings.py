@@ -66,7 +66,8 @@ ERROR_SPARSE = Rule(
 CONJECTURE = Rule(
     "conjecture",
     "agrees if at one weight, for every m and both scales, the growth in d is linear at each l and the interval of "
-    "the exponent of l reaches down to 1.1; in part if so for some m and scale",
+    "the exponent of l reaches down to 1.1; in part if so for some m and scale. At l = 8 and these d the exponent of 1 + "
+    "delta is near 2, so that 'd log d' says little there",
     lambda t: t["holds"].groupby(level="weight").all().any(),
     lambda t: t["holds"].any(),
     tested=lambda t: t["exponent of l"].map(lambda exponent: np.isfinite(exponent.high)).any(),

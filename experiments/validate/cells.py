@@ -47,9 +47,7 @@ def by_cvxpy(bounds_15: Callable[..., dc.Bracket | None]) -> dict[str, Method]:
 FAST = [name for name, record in SOLVERS.items() if not record.skip_reason]  # their bounds must contain all values
 # Methods of problems with the same value, so that all their bounds must be consistent.
 METHODS = {name: solver_method(name, **OPTIONS.get(name, {})) for name in FAST} | by_cvxpy(same_value)
-NORMALIZED = by_cvxpy(from_normalized)
-# The paper states (7) without a penalty.
-CONSTRAINED = {name: replace(method, parts=()) for name, method in by_cvxpy(from_constrained).items()}
+NORMALIZED, CONSTRAINED = by_cvxpy(from_normalized), by_cvxpy(from_constrained)
 RELATED = NORMALIZED | CONSTRAINED
 
 

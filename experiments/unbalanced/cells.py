@@ -10,7 +10,7 @@ from diffrac_cvx.rounding import ROUNDINGS
 from experiments.harness.sweep import Cell, Row, cross
 
 N, D, ALPHA_STAR = 80, 10, 0.25
-REPLICATIONS = 5  # half of the paper's
+REPLICATIONS = 10  # as in the paper
 NOISES = (0.0, 0.05, 0.1, 0.3)
 SCS_TOLERANCE, LOW_RANK_TOLERANCE = 1e-9, 1e-8
 SCS_OPTIONS: dict[str, Any] = {"eps_abs": SCS_TOLERANCE, "eps_rel": SCS_TOLERANCE, "max_iters": 20_000}

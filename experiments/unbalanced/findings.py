@@ -9,7 +9,7 @@ from experiments.unbalanced.cells import ALPHA_STAR, RANK_THRESHOLD, SCS_TOLERAN
 
 TITLE = "Figure 2: unbalanced clusters"
 ABOUT = (
-    "n = 80, d = 10, alpha* = 0.25, five replications (ten in the paper); sigma is the standard deviation of the label noise. The "
+    "n = 80, d = 10, alpha* = 0.25, ten replications, as in the paper; sigma is the standard deviation of the label noise. The "
     f"constrained relaxation is solved by SCS to {SCS_TOLERANCE:g}, the penalised one by `low_rank` to 1e-8."
 )
 SMALL = 0.01  # error below which the labels count as recovered

@@ -33,10 +33,13 @@ from experiments.harness.findings import (
     markdown,
 )
 from experiments.harness.tables import read_table
+from experiments.structure import findings as structure
 
 PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
-PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {"answer": answer.passage, "benchmark": benchmark.passage}
+PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {
+    "answer": answer.passage, "benchmark": benchmark.passage, "structure": structure.passage,
+}  # fmt: skip
 END = "<!-- end -->\n"  # of a passage of the README; its begin names the table
 OF_PAPER = (  # in the order of the paper
     "phase_transition", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class", "multi_label",

@@ -13,6 +13,7 @@ from diffrac_cvx.comparison.splits import ShareSplits, Split, with_unit_scores
 from diffrac_cvx.comparison.units import blocks_of, copied_units, linked_units, merged, numbered
 from diffrac_cvx.comparison.valley import (
     BANDWIDTH,
+    N_DRAWS,
     NARROW,
     SMALLEST_PVALUE,
     Valley,
@@ -68,7 +69,9 @@ class StructureTest:
     verdict : {"separated", "not separated", "not tested"}
         Conclusion at the level 0.05, see `structure_test`.
     pvalue : float
-        p-value of one mode, at least 0.0025 times the number of tests that it is corrected for.
+        p-value of one mode, corrected for the number of tests.
+    smallest_pvalue : float
+        Smallest value of ``pvalue`` that the comparison with 399 samples can give; the binomial test has none.
     given_pvalue, picked_pvalue : float
         Uncorrected p-values of the split with the weights given, and of the splits picked; 1 if not needed.
     nu, penalty : float, Penalty
@@ -108,6 +111,7 @@ class StructureTest:
 
     verdict: str
     pvalue: float
+    smallest_pvalue: float
     given_pvalue: float
     picked_pvalue: float
     nu: float
@@ -167,7 +171,8 @@ class StructureTest:
         if self.verdict == "not tested":
             few = f"there are fewer than {MIN_UNITS} rows that are neither copies nor linked"
             return f"not tested, because {few if self.n_units < MIN_UNITS else 'the time limit was reached'}"
-        smallest = ", the smallest possible value" if self.pvalue <= SMALLEST_PVALUE * N_TESTS + 1e-12 else ""
+        is_smallest = np.isclose(self.pvalue, self.smallest_pvalue)
+        smallest = f", the smallest value that {N_DRAWS} samples can give" if is_smallest else ""
         p = f"(p = {self.pvalue:.2g}{smallest})"
         if self.verdict == "separated":
             return f"separated, the rows left out of the fit fall into separate groups along the split {p}"
@@ -320,6 +325,7 @@ def structure_test(
     return StructureTest(
         verdict="not tested" if not is_tested else "separated" if is_separated else "not separated",
         pvalue=evidence.pvalue,
+        smallest_pvalue=N_TESTS * SMALLEST_PVALUE * (n_clusters - 1 if evidence.split == 0 else 1),
         given_pvalue=evidence.given,
         picked_pvalue=evidence.picked,
         nu=split.nu if isinstance(split, Split) else nu,
@@ -485,7 +491,7 @@ def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generat
     best = int(np.argmin(pvalues))
     first = min(1.0, len(pvalues) * pvalues[best])
     found = Evidence(min(1.0, N_TESTS * first), first, 1.0, 0, best, scores[:, best], given[0])
-    if found.pvalue <= SIGNIFICANCE_LEVEL:
+    if first <= UNEQUAL_LEVEL:
         return found
     picks, narrow = zip(*(pick(splits, fold, W) for fold, W in zip(folds, given, strict=True)), strict=True)
     scores = held_out_scores(folds, [one.direction[:, None] for one in picks])[:, 0]

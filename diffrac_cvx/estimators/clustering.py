@@ -116,9 +116,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Test for group structure by `structure_test`, in at most half of the time limit.  The verdict "not separated" is
         added to ``diagnostics_``.
     unequal : bool
-        With ``test_structure``: return the clusters of the test, which are the sides of a gap, if only another split
-        than that of ``nu`` and ``ridge`` shows the gap and 8 to 35 % of the rows are on its smaller side.  For two
-        clusters without an l1 penalty, sign constraints, ``constraints`` and ``prove``; it does nothing otherwise.
+        Return the sides of the gap that the structure test finds if the split with the weights given does not show it
+        and 8 to 35 % of the rows are on one side.  It needs ``test_structure`` and two clusters; with an l1 penalty,
+        sign constraints, ``constraints`` or ``prove`` it has no effect.  ``make unequal`` measures the gain.
     prove : bool
         Search for the labels of least objective by `optimal_labels`, until they are certified optimal to within ``tol``
         or the time limit; the better ones of both are ``labels_``.  For two clusters only.  With bags, order, sizes or
@@ -204,7 +204,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         random_state: Any = None,
         n_clusters: int | str = 2,
         test_structure: bool = False,
-        unequal: bool = False,
+        unequal: bool = True,
         prove: bool = False,
         callback: Callable[[Progress], object] | None = None,
     ) -> None:

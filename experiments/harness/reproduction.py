@@ -20,6 +20,7 @@ import pandas as pd
 from diffrac_cvx.machine.writing import write_text
 from experiments import answer
 from experiments.benchmark import findings as benchmark
+from experiments.choice import unequal
 from experiments.harness import provenance
 from experiments.harness.command import find_experiments, load, modules_of
 from experiments.harness.findings import (
@@ -39,6 +40,7 @@ PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
 PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {
     "answer": answer.passage, "benchmark": benchmark.passage, "structure": structure.passage,
+    "unequal": unequal.passage,
 }  # fmt: skip
 END = "<!-- end -->\n"  # of a passage of the README; its begin names the table
 OF_PAPER = (  # in the order of the paper

@@ -252,7 +252,7 @@ def test_the_message_says_where_the_gap_is_and_how_many_rows_are_beside_it():
 
 def test_the_smallest_possible_p_value_is_named():
     found = dc.structure_test(two_groups(100, 3, separation=8.0))
-    assert f"(p = {found.pvalue:.2g}, the smallest possible value)" in str(found)
+    assert f"(p = {found.pvalue:.2g}, the smallest value that 399 samples can give)" in str(found)
 
 
 def test_a_gap_of_one_column_is_named_and_one_that_needs_several_is_not():
@@ -399,10 +399,10 @@ def test_noise_is_not_separated_in_the_estimator_and_groups_are():
     assert model.structure_.verdict == "separated"
 
 
-def test_unequal_groups_are_returned_if_asked_for_and_only_then():
+def test_unequal_groups_that_the_weights_do_not_show_are_returned_unless_it_is_switched_off():
     X = two_groups(400, 5, share=0.15, separation=6.0)
     y = np.arange(400) < 60
-    model = dc.DiffracClustering(test_structure=True, unequal=True).fit(X)
+    model = dc.DiffracClustering(test_structure=True).fit(X)
     assert model.is_cut_at_gap_
     np.testing.assert_array_equal(
         model.labels_,
@@ -410,13 +410,13 @@ def test_unequal_groups_are_returned_if_asked_for_and_only_then():
     )
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert np.mean(model.labels_ == y) in (pytest.approx(0.0, abs=0.02), pytest.approx(1.0, abs=0.02))
-    given = dc.DiffracClustering(test_structure=True).fit(X)
+    given = dc.DiffracClustering(test_structure=True, unequal=False).fit(X)
     assert not given.is_cut_at_gap_
     np.testing.assert_array_equal(given.labels_, dc.DiffracClustering().fit(X).labels_)
     assert given.lower_bound_ == model.lower_bound_
     assert given.label_gap_ < model.label_gap_
     for options in ({"lam": 0.1}, {"n_clusters": 3}, {"nonnegative": True}):
-        assert not dc.DiffracClustering(test_structure=True, unequal=True, **options).fit(X).is_cut_at_gap_
+        assert not dc.DiffracClustering(test_structure=True, **options).fit(X).is_cut_at_gap_
 
 
 # The program
@@ -428,6 +428,15 @@ def test_the_program_says_of_noise_first_that_it_is_noise(tmp_path, capsys, shap
     assert run_command_line(["cluster", path]) == 1
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("WARNING: Structure test: not separated, no gap between groups was found")
+
+
+def test_the_program_says_that_its_clusters_are_the_sides_of_a_gap(tmp_path, capsys):
+    points = pd.DataFrame(two_groups(400, 5, share=0.15, separation=6.0)).add_prefix("g")
+    points.to_csv(path := f"{tmp_path}/table.csv", index=False)
+    said = "These clusters are the two sides of the gap"
+    for options, expected in (([], True), (["--no-unequal"], False)):
+        run_command_line(["cluster", path, *options])
+        assert (said in " ".join(capsys.readouterr().out.split())) == expected
 
 
 def test_the_program_says_first_what_supports_an_answer(tmp_path, capsys):

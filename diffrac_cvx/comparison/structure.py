@@ -47,7 +47,6 @@ from diffrac_cvx.problem.penalty import Penalty, require_penalty
 SETTINGS = ((1.0, 0.3), (1.0, 0.03), (1.0, 3.0), (0.3, 0.3), (0.1, 0.3))  # nu and ridge of the splits tested
 SHARES, SHARE_RIDGE = (0.05, 0.1, 0.2, 0.35, 0.5), 0.3  # of the rows on one side of other splits, and their ridge
 RIDGE_FACTOR = 2 / 3  # of d / n, which multiplies the ridges of tables with many columns
-N_TESTS = 2  # that the p-value is corrected for
 N_FOLDS = 5
 N_PARTITIONS, N_PARTITIONS_WIDE, WIDE = 3, 2, 100  # partitions into folds; fewer with more than 100 columns
 N_NULL_TABLES = 19  # null tables of each model
@@ -69,11 +68,11 @@ class StructureTest:
     verdict : {"separated", "not separated", "not tested"}
         Conclusion at the level 0.05, see `structure_test`.
     pvalue : float
-        p-value of one mode, corrected for the number of tests.
+        Smallest p-value of the three tests of one mode, not corrected for their number, see `structure_test`.
     smallest_pvalue : float
-        Smallest value of ``pvalue`` that the comparison with 399 samples can give; the binomial test has none.
+        Smallest value that the comparison with 399 samples can give; the binomial test has none.
     given_pvalue, picked_pvalue : float
-        Uncorrected p-values of the split with the weights given, and of the splits picked; 1 if not needed.
+        Smallest p-values of the split with the weights given, and of the splits picked; the latter is 1 if not needed.
     nu, penalty : float, Penalty
         Weights of the split to which the verdict refers.
     share : float or None
@@ -226,8 +225,12 @@ def structure_test(
 
     The statistic of 1 and 2 is the depth of the deepest valley: the root of the smoothed count at the lower of two
     peaks minus that between them.  Its null distribution is that of samples from the unimodal density nearest to the
-    scores.  PVALUE  If d is above 3n/2, the ridges of the other splits are multiplied by 2d/(3n), because the
+    scores.  If d is above 3n/2, the ridges of the other splits are multiplied by 2d/(3n), because the
     eigenvalues of X'X/n increase as d/n.
+
+    The p-value is the smallest of the three.  It is not corrected for their number: each test compares with the density
+    with one mode that is hardest to tell from the scores, and rejects most others far less often than its level.
+    ``make structure`` counts the tables without groups for which it is at most 0.05.
 
     Rows that repeat are no more evidence than one: equal rows become one row with the sum of their weights, unless the
     columns are so coarse that rows coincide by chance, and so do points that ``constraints`` link to equal labels.  If
@@ -245,10 +248,10 @@ def structure_test(
 
     A gap in a single column is enough, even if no other column depends on it; ``gap_column`` names such a column, and
     then a table with independently permuted columns may be called separated too.  A single group with a hole in its
-    middle, such as a ring, counts as separated; so do some tables of strongly correlated yes-or-no answers, of which
-    many rows are all yes or all no.  Replicates with more noise are not seen as such, and many tight groups, each of at
-    most 5 % of the rows, are taken for replicates.  ``make structure`` measures how often groups of several sizes are
-    found.
+    middle, such as a ring or a cycle through time, counts as separated; so do half of the tables of strongly correlated
+    yes-or-no answers, of which many rows are all yes or all no.  Replicates with more noise are not seen as such, and
+    many tight groups, each of at most 5 % of the rows, are taken for replicates.  ``make structure`` measures how often
+    groups of several sizes are found.
 
     Source: Besag and Clifford (1989) for p-values by simulation; Langsrud (2005) for the rotations.
 
@@ -284,7 +287,7 @@ def structure_test(
     >>> rng = np.random.default_rng(0)
     >>> structure_test(rng.standard_normal((100, 4))).verdict
     'not separated'
-    >>> structure_test(rng.standard_normal((100, 4)) + 6.0 * np.arange(100)[:, None] // 50).verdict
+    >>> structure_test(rng.standard_normal((100, 4)) + 6.0 * (np.arange(100) // 50)[:, None]).verdict
     'separated'
     """
     timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
@@ -325,7 +328,7 @@ def structure_test(
     return StructureTest(
         verdict="not tested" if not is_tested else "separated" if is_separated else "not separated",
         pvalue=evidence.pvalue,
-        smallest_pvalue=N_TESTS * SMALLEST_PVALUE * (n_clusters - 1 if evidence.split == 0 else 1),
+        smallest_pvalue=SMALLEST_PVALUE * (n_clusters - 1 if evidence.split == 0 else 1),
         given_pvalue=evidence.given,
         picked_pvalue=evidence.picked,
         nu=split.nu if isinstance(split, Split) else nu,
@@ -462,7 +465,7 @@ class Evidence(NamedTuple):
     """What the held-out scores show: p-values, and the split of the smallest one."""
 
     pvalue: float
-    given: float  # uncorrected p-value of the split given
+    given: float  # p-value of the split given
     picked: float  # of the splits picked, 1 if they were not needed
     split: int  # index among the splits
     column: int  # of the directions of this split
@@ -490,7 +493,7 @@ def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generat
     pvalues = [pvalue_of_one_mode(column, p, rng) for column in scores.T]
     best = int(np.argmin(pvalues))
     first = min(1.0, len(pvalues) * pvalues[best])
-    found = Evidence(min(1.0, N_TESTS * first), first, 1.0, 0, best, scores[:, best], given[0])
+    found = Evidence(first, first, 1.0, 0, best, scores[:, best], given[0])
     if first <= UNEQUAL_LEVEL:
         return found
     picks, narrow = zip(*(pick(splits, fold, W) for fold, W in zip(folds, given, strict=True)), strict=True)
@@ -507,7 +510,7 @@ def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generat
     if p_windows < p_scores:
         picks = narrow
     split, column = Counter((one.split, one.column) for one in picks).most_common(1)[0][0]
-    return Evidence(min(1.0, N_TESTS * picked), first, picked, split, column, scores, given[0])
+    return Evidence(picked, first, picked, split, column, scores, given[0])
 
 
 def pick(splits: Sequence[AnySplit], fold: Fold, given: Array) -> tuple[Pick, Pick]:

@@ -26,7 +26,8 @@ SETTINGS = {"draws": DRAWS, "n_init": RESTARTS}
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
     if grid == "full":
-        return cross(family=(*WITHOUT, *WITH), replication=range(REPLICATIONS))
+        families = (*WITHOUT, *WITH)
+        return [{"family": family, "replication": k} for k in range(REPLICATIONS) for family in families]
     return cross(family=SMOKE, replication=range(2))
 
 

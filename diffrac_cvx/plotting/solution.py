@@ -189,7 +189,7 @@ class StructureDisplay(Display):
     """
 
     def __init__(self, test: StructureTest) -> None:
-        if not len(test.scores) or not np.ptp(test.scores) > 0.0:
+        if test.bandwidth == 0.0:
             raise DataError("The test has no scores. Test again without a time limit, or with a smaller penalty.")
         self.test = test
 
@@ -216,7 +216,7 @@ class StructureDisplay(Display):
         self.bars_ = ax.bar(edges[:-1], density, **style)
         at = np.linspace(scores.min(), scores.max(), 300)
         kernel = np.exp(-0.5 * ((at[:, None] - scores) / bandwidth) ** 2) / (bandwidth * (2.0 * np.pi) ** 0.5)
-        (self.line_,) = ax.plot(at, kernel.mean(axis=1), color=ACCENT, lw=1.5, label="smoothed")
+        (self.line_,) = ax.plot(at, kernel.mean(axis=1), color=ACCENT, lw=1.5, label="density estimate")
         ax.set_xlabel(f"score along the split (p = {self.test.pvalue:.2g}: {self.test.verdict})")
         ax.set_ylabel("density")
         self.legend_ = short_legend(ax, [self.bars_, self.line_], fontsize="small")

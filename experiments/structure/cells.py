@@ -18,7 +18,7 @@ from experiments.structure.families import WITH, WITHOUT
 
 DRAWS = 19  # null tables of the other tests
 RESTARTS = 5  # of k-means
-REPLICATIONS = 12
+REPLICATIONS = 10
 SMOKE = ("normal", "cube", "halves", "15 to 85")
 SETTINGS = {"draws": DRAWS, "n_init": RESTARTS}
 

@@ -46,7 +46,8 @@ _ = dc.plotting.StructureDisplay(test).plot()
 #    directions of different folds need not agree, which matters for three groups.
 #
 # The p-value is the smallest of the three, not corrected for their number: the tests compare with the worst density with one mode, and
-# reject most others far less often than in 5 % of the tables. The verdict is "separated" if it is at most 0.05, and "not separated" otherwise. The latter is a warning of the estimator, and the exit
+# reject most others far less often than in 5 % of the tables. The verdict is "separated" if it is at most 0.05, and "not separated"
+# otherwise. The latter is a warning of the estimator, and the exit
 # status of the program is then 1; ``--no-structure`` skips the test. The p-value of a gap that no sample reaches is the smallest that the
 # test can give, and the message says so: it is no sign of weak evidence.
 #
@@ -62,10 +63,11 @@ _ = dc.plotting.StructureDisplay(test).plot()
 # Correlated columns without groups are a single cloud. Flat or ordinal scales split better than a Gaussian cloud with the same
 # correlations. The text says so, and that this is no evidence of groups:
 
-cloud = rng.standard_normal((200, 10)) @ rng.standard_normal((10, 10))
-scale = np.outer(3.5 * rng.random(200), rng.standard_normal(10)) + 0.5 * rng.standard_normal(
-    (200, 10)
-)
+other = np.random.default_rng(1)
+cloud = other.standard_normal((200, 10)) @ other.standard_normal((10, 10))
+scale = np.outer(
+    3.5 * other.random(200), other.standard_normal(10)
+) + 0.5 * other.standard_normal((200, 10))
 for table in (cloud, scale):
     print(dc.structure_test(table))
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.harness.findings import Finding, Rule, tabulate
 from experiments.harness.intervals import proportion_of
-from experiments.structure.cells import DRAWS, REPLICATIONS
+from experiments.structure.cells import COMPARED, DRAWS, REPLICATIONS
 from experiments.structure.families import SEPARATION
 
 LEVEL = 0.05
@@ -20,8 +20,8 @@ CLEAR = ("halves", "30 to 70", "20 to 80", "three groups, 5 apart", "three group
 TITLE = "Structure test"
 ABOUT = (
     f"{REPLICATIONS} tables of each family, ridge 0.3. `structure_test` says separated or not separated. Splits better: "
-    "not separated, but the split in two costs less than those of null tables. Other tests, with "
-    f"{DRAWS} null tables: the cost of the split against independently permuted columns and against "
+    "not separated, but the split in two costs less than those of null tables. Other tests, on at least "
+    f"{COMPARED} tables, with {DRAWS} null tables: the cost of the split against independently permuted columns and against "
     "rotated points (either p at most 0.05, and both), SigClust with the sample's eigenvalues, and Hartigan's dip of "
     "the first principal component. Wide tables have 60 to 90 rows and 600 columns. Groups are 5 standard deviations "
     "apart unless the name says otherwise."
@@ -87,7 +87,7 @@ def shares(table: pd.DataFrame) -> pd.DataFrame:
 
     def rejected(*tests: str, both: bool = False) -> Any:
         def share(rows: pd.DataFrame) -> Any:
-            small = rows[[f"p_{test}" for test in tests]] <= LEVEL + 1e-9
+            small = rows[[f"p_{test}" for test in tests]].dropna() <= LEVEL + 1e-9
             return proportion_of(small.all(axis=1) if both else small.any(axis=1))
 
         return share

@@ -161,10 +161,10 @@ class AffineScores(NamedTuple):
 def cluster_jointly(X: Table, result: Result, n_clusters: int, *, weights: PairPenalty, rng: int) -> AffineScores:
     """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred points.
 
-    k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  Its starts are drawn from the rows
-    in the order of their values, so that the order of the points does not matter.  The points of a chunklet always
-    share a cluster: k-means replaces them by their mean.  Clusters are numbered along the direction that separates
-    their centres most.
+    k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  Its starts are drawn in
+    the order of the rows' values, so the order of the points does not matter.  The points of a chunklet always share a
+    cluster: k-means replaces them by their mean.  Clusters are numbered along the direction that separates their
+    centres most.
     """
 
     def assign(points: Array, found: ClusterIndices) -> ClusterIndices:

@@ -94,8 +94,9 @@ class StructureTest:
         NaN otherwise.
     deviations : tuple of two floats
         The valley, and the threshold of the split itself, in standard deviations of X @ coef from its mean.
-    n_between : int
-        Number of rows tested that are on other sides of the valley than in the split with the weights given.
+    n_between : int or None
+        Number of rows tested that are on other sides of the valley than in the split with the weights given; None if
+        there is no valley, or this split has more than two clusters.
     labels : (n,) array of int or None
         If separated: sides 0 and 1 of the valley, of all rows of X.
     n_points : int
@@ -124,7 +125,7 @@ class StructureTest:
     coef: Array
     valley: float
     deviations: tuple[float, float]
-    n_between: int
+    n_between: int | None
     labels: npt.NDArray[np.int64] | None
     n_points: int
     n_units: int
@@ -181,7 +182,7 @@ class StructureTest:
         """Return where the gap is, and how many rows lie between it and the threshold of the given split."""
         at, threshold = self.deviations
         gap = f"The gap is {at:+.2f} standard deviations from the mean of the score"
-        if self.has_given_weights and np.isnan(threshold):
+        if self.has_given_weights and self.n_between is None:
             return f"{gap}."
         if self.has_given_weights:
             between = (
@@ -191,10 +192,10 @@ class StructureTest:
             )
             return f"{gap}, the threshold of the split {threshold:+.2f}; {between}."
         split = f"{self.share:.0%} of the rows on one side" if self.share else f"nu = {self.nu:g}"
-        return (
-            f"{gap} of the split with {split} and ridge = {self.penalty.ridge:g}, not with the weights given; "
-            f"{self.n_between} of {self.n_points} rows are on other sides of the two splits."
-        )
+        text = f"{gap} of the split with {split} and ridge = {self.penalty.ridge:g}, not with the weights given"
+        if self.n_between is None:
+            return f"{text}."
+        return f"{text}; {self.n_between} of {self.n_points} rows are on other sides of the two splits."
 
 
 @one_thread()
@@ -303,7 +304,7 @@ def structure_test(
     splits = [Split(nu, penalty, n_clusters), *other_splits(nu, penalty, n_clusters, points)]
     evidence, is_separated, splits_better = NO_EVIDENCE, False, False
     gap_column: int | None = None
-    gap = Gap(np.zeros(points.shape[1]), np.nan, (np.nan, np.nan), 0)
+    gap = Gap(np.zeros(points.shape[1]), np.nan, (np.nan, np.nan), None)
     is_tested = n_units >= MIN_UNITS
     try:
         with time_limited(timer.deadline):
@@ -558,7 +559,7 @@ class Gap(NamedTuple):
     coef: Array  # (d,), in the units of the table
     valley: float
     deviations: tuple[float, float]  # valley and threshold of the split, in standard deviations from the mean
-    n_between: int  # rows on other sides of the valley than in the split given
+    n_between: int | None  # rows on other sides of the valley than in the split given, if this has two clusters
 
 
 def gap_of(splits: Sequence[AnySplit], evidence: Evidence, folds: Folds, rows: Table) -> Gap:
@@ -575,7 +576,8 @@ def gap_of(splits: Sequence[AnySplit], evidence: Evidence, folds: Folds, rows: T
         w = (rotated_to(W, evidence.first) if evidence.split == 0 else W)[:, evidence.column]
     w = w * np.sign(w[np.argmax(np.abs(w))])
     found = deepest_valley((folds.untied - mean) * scale @ w, points.normalized_weights)
-    at, threshold, n_between = 0.0 if found is None else found.at, np.nan, 0
+    at, threshold = 0.0 if found is None else found.at, np.nan
+    n_between: int | None = None
     if v is not None:
         scores = (rows.array() - mean) * scale @ np.stack([w, v], axis=1)
         n_differ = int(np.sum((scores[:, 0] > at) != (scores[:, 1] + intercept > 0.0)))

@@ -303,6 +303,9 @@ def test_three_clusters_have_two_directions_and_linked_rows_stay_together():
     assert dc.structure_test(X, n_clusters=3).verdict == "separated"
     points = array_table(X - X.mean(axis=0))
     assert Split(1.0, dc.Penalty(ridge=0.3), 3).directions(points).shape == (4, 2)
+    three = dc.structure_test(X, n_clusters=3)
+    assert three.n_between is None
+    assert str(three).split(". ")[1].endswith("from the mean of the score")
     pairs = dc.Constraints(must_link=[(i, i + 1) for i in range(0, 120, 2)])
     assert dc.structure_test(X, n_clusters=3, constraints=pairs).verdict == "separated"
     doubled = np.repeat(normal(60, 4), 2, axis=0) + 1e-3 * normal(120, 4, 1)

@@ -18,7 +18,7 @@ from experiments.structure.families import WITH, WITHOUT
 
 DRAWS = 19  # null tables of the other tests
 RESTARTS = 5  # of k-means
-REPLICATIONS, COMPARED = 10, 3  # tables of each family, and those to which the other tests are applied too
+REPLICATIONS, COMPARED = 20, 3  # tables of each family, and those to which the other tests are applied too
 SMOKE = ("normal", "cube", "halves", "15 to 85")
 SETTINGS = {"draws": DRAWS, "n_init": RESTARTS}
 

@@ -6,6 +6,7 @@ The tables were named by the rule below before the method was run on any of them
 import warnings
 import zlib
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from diffrac_cvx.points.linear_algebra import standardize_columns
 from experiments.choice.sets import Labeled, labeled, read_own, read_pair
 from experiments.harness.findings import Finding, Rule
 from experiments.harness.intervals import mean_of
+from experiments.harness.style import ACCENT, SECONDARY, panels
 from experiments.harness.sweep import Cell, Row, cross
 
 SEED = 41
@@ -89,6 +91,19 @@ def measure(name: str) -> Row:
     row: Row = {"n": len(X), "d": X.shape[1], "smaller": float(min(np.mean(y), 1.0 - np.mean(y)))}
     row |= {"verdict": model.structure_.verdict, "acted": int(model.is_cut_at_gap_)}
     return row | indices
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw the index with the structure test against that of the default and of k-means, one point per table."""
+    with panels(stem, 1, 2, 3.2, sharey=True) as (_, axes):
+        for ax, column, label in zip(axes, ("default", "kmeans"), ("the default", "k-means"), strict=True):
+            ax.plot([-0.15, 1.0], [-0.15, 1.0], color="0.7", lw=0.8, zorder=0)
+            for acted, color, name in ((0, SECONDARY, "as the default"), (1, ACCENT, "sides of the gap")):
+                part = table[table["acted"] == acted]
+                ax.plot(part[column], part["unequal"], "o", color=color, ms=4.5, alpha=0.8, label=name)
+            ax.set(xlabel=f"index of {label}", xlim=(-0.15, 1.05), ylim=(-0.15, 1.05), aspect="equal")
+        axes[0].set_ylabel("adjusted Rand index\nwith the structure test")
+        axes[0].legend(frameon=False, loc="lower right")
 
 
 GAINS = Rule(

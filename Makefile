@@ -123,7 +123,7 @@ docs: $(STAMP) ## build the documentation and run its examples: docs/_build/inde
 	$(RUN) sphinx -W --keep-going -q -b html docs docs/_build
 	@echo "wrote docs/_build/index.html"
 
-reproduction: $(STAMP) ## write docs/reproduction.md, docs/beyond.md and the generated parts of the README from the tables
+reproduction: $(STAMP) ## write docs/reproduction.md, rules.md, beyond.md and the generated parts of the README and the paper
 	$(RUN) experiments.harness.reproduction
 
 recheck: $(STAMP) ## measure a random sample of the cells of every table again, and compare (TABLES: some experiments)
@@ -134,7 +134,7 @@ answer: $(STAMP) ## figure of an example and comparison of the default with k-me
 
 # One after the other, as each uses all JOBS; the page comes last.
 figures: ## reproduce the figures and tables of the paper, then docs/reproduction.md
-	set -e; for name in phase-transition sparse-regime unbalanced runtime robustness theory \
+	set -e; for name in phase-transition sparse-noise sparse-regime unbalanced runtime robustness theory \
 	    two-class multi-label reproduction; do $(MAKE) $$name; done
 
 wheel: $(STAMP) ## build the wheel into dist/

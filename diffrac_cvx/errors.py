@@ -1,6 +1,12 @@
 """Exceptions and warnings."""
 
 
+def sentence(text: object) -> str:
+    """Return the text of an error as the last sentence of another message, with one full stop."""
+    words = str(text).rstrip(". ")
+    return words if words.endswith("?") else f"{words}."
+
+
 class DataError(ValueError):
     """The data cannot be used as given; the message names the offending entry and the remedy.
 

@@ -274,5 +274,5 @@ def label_correlations(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> Array:
 def _as_labels_of_equal_length(Y_true: npt.ArrayLike, Y_pred: npt.ArrayLike) -> tuple[Array, Array]:
     true, found = as_matrix(Y_true, "Y_true"), as_matrix(Y_pred, "Y_pred")
     if len(true) != len(found):
-        raise DataError(f"Y_pred has {len(found)} rows, but Y_true has {len(true)}")
+        raise DataError(f"Y_pred has {len(found)} rows, but Y_true has {len(true)}.")
     return true, found

@@ -99,7 +99,7 @@ def low_rank_path(
     """Solve (15) at each parameter, nu and penalty, from the last, each from the previous result."""
     if options.get("sample_weight") is not None:  # directions and labels are computed without them
         raise ParameterError(
-            "a path takes no sample_weight. Call low_rank at each parameter, with start= the last result"
+            "a path takes no sample_weight. Call low_rank at each parameter, with start= the last result."
         )
     # `Table`, also accepted by the solvers
     points: Any = read_points(X, constraints=constraints, by_columns=True, warn=True).X
@@ -202,7 +202,7 @@ def lambda_path(
     """
     unit = require_penalty(penalty)
     if not np.any(unit.lam):
-        raise ParameterError("penalty has lam = 0. Pass the penalty at lambda = 1, such as Penalty(lam=1.0, ridge=0.3)")
+        raise ParameterError("penalty has lam = 0. Pass that at lambda = 1, such as Penalty(lam=1.0, ridge=0.3).")
     grid = as_grid(lams, "lams", nonnegative)
     problems = [(lam, nu, unit.with_weights(lam * np.asarray(unit.lam), unit.ridge)) for lam in grid]
     return low_rank_path("lambda", X, problems, y, time_limit, constraints, options)
@@ -212,7 +212,7 @@ def as_grid(values: npt.ArrayLike, name: str, check: Callable[[Any, str], float]
     """Return the numbers of a grid in increasing order, each validated."""
     array = array_of(values)
     if array.ndim != 1 or len(array) == 0:
-        raise ParameterError(f"{name} has shape {array.shape}. Pass a 1-d array of at least one number")
+        raise ParameterError(f"{name} has shape {array.shape}. Pass a 1-d array of at least one number.")
     return sorted(check(value, name) for value in array)
 
 

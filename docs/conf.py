@@ -37,9 +37,11 @@ extensions = [
     "executed",
 ]
 # The galleries' own index pages are not used: relaxations.rst and index.rst list the pages.
-exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "auto/tutorial/index.rst", "auto/relaxations/index.rst",
+# The paper is built by the journal's own tool.
+exclude_patterns = ["_build", "paper", "**/GALLERY_HEADER.rst", "auto/tutorial/index.rst", "auto/relaxations/index.rst",
                     "auto/guides/index.rst"]  # fmt: skip
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+myst_heading_anchors = 2  # links to sections of a page, by the names that GitHub gives them
 templates_path = ["_templates"]
 
 default_role = "py:obj"

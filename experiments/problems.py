@@ -14,7 +14,7 @@ import scipy.sparse
 import scipy.stats
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison.validation import Instance
+from diffrac_cvx.comparison.instances import Instance
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.typing import Array
 

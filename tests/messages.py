@@ -31,7 +31,7 @@ from diffrac_cvx.solvers.race import race
 FILE = Path(__file__).with_suffix(".txt")
 INDENT = "    "
 DIGITS = re.compile(r"(\d\.\d{4})\d{2,}")  # beyond these, processors differ
-LISTS = re.compile(r"(choose one of|available options:) .*")  # of installed solvers, and of their options
+LISTS = re.compile(r"([Cc]hoose one of|available options:) .*")  # of installed solvers, and of their options
 N, D = 60, 4
 TALL = np.random.default_rng(0).standard_normal((N, D))
 TALL[:30, 0] += 3.0

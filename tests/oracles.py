@@ -70,14 +70,17 @@ def solve_y(X, nu=1.0, a=0.0):
     return solved(cp.Problem(cp.Minimize(cp.trace(K @ Y)), [cp.diag(Y) == 1])), Y.value
 
 
-def solve_alpha(X, alpha):
-    """Optimal value and Y of Eq. (7); at alpha = 0, where Y1 = 0, over Y = N W N' with N a basis of 1's complement."""
+def solve_alpha(X, alpha, a=0.0):
+    """Optimal value and Y of Eq. (7), with the ridge of Eq. (16).
+
+    At alpha = 0, where Y1 = 0, it is over Y = N W N', with N a basis of the complement of 1.
+    """
     n = len(X)
     N = scipy.linalg.null_space(np.ones((1, n))) if alpha == 0.0 else np.eye(n)
     W = cp.Variable((N.shape[1], N.shape[1]), PSD=True)
     Y = N @ W @ N.T
     constraints = [cp.diag(Y) == 1] + ([cp.sum(Y) / n**2 == alpha] if alpha > 0.0 else [])
-    return solved(cp.Problem(cp.Minimize(cp.trace((centering(n) - hat(X)) @ Y) / n), constraints)), Y.value
+    return solved(cp.Problem(cp.Minimize(cp.trace((centering(n) - hat(X, a)) @ Y) / n), constraints)), Y.value
 
 
 def gamma_expression(V, a, c):

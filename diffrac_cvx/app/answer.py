@@ -9,7 +9,7 @@ import numpy as np
 from diffrac_cvx import metrics
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import center_columns, column_units
+from diffrac_cvx.points.linear_algebra import EPS, center_columns, column_units
 from diffrac_cvx.problem.formatting import sum_rounded_up
 from diffrac_cvx.problem.result import Status
 from diffrac_cvx.rounding.diagnostics import Diagnostic
@@ -45,7 +45,7 @@ class Answer:
     diagnostics: tuple[Diagnostic, ...]  # warnings with remedies, the most serious first
     notes: tuple[str, ...]  # assumptions on the table, and remarks on the parameters
     suspects: Mapping[str, str]  # features that may be dates, keys or codes, with the reason
-    adjusted_rand_score: float | None  # agreement with the reference labels, None if there are none
+    adjusted_rand_score: float | None  # agreement with the known classes, None if there are none
     clustering_error: float | None  # for two clusters and two classes
     contingency_matrix: metrics.ContingencyMatrix | None
     rounded_objective: float | None  # of the clusters before the search for the optimal ones, None without a search
@@ -57,7 +57,10 @@ class Answer:
     code: str  # Python program that repeats the clustering
     names: tuple[str, ...]  # of the features
     rows: Array  # (n,) row of each point in the file
-    labels: Array  # (n,) cluster of each point, from 0
+    clusters: Array  # (n,) cluster of each point, from 0
+    cluster_means: Array  # (K, d) of each feature in each cluster, NaN in an empty one
+    means: Array  # (d,) of each feature
+    separations: Array  # (d,) largest difference of cluster means per standard deviation within clusters
     scaled_coefficients: Array  # (1 or K, d) per standard deviation, of each decision function
     coefficients: Array  # (1 or K, d) in the units of the table
     intercept: Array  # (1 or K,)
@@ -72,6 +75,11 @@ class Answer:
     def has_warnings(self) -> bool:
         """Whether there is a diagnostic, or a tolerance was not met: the exit status is then 1."""
         return bool(self.diagnostics) or not self.finished
+
+    @property
+    def by_separation(self) -> list[int]:
+        """Indices of the features, the one with the largest separation of the clusters first."""
+        return [int(j) for j in np.argsort(-self.separations, kind="stable")]
 
     @property
     def order(self) -> list[int]:
@@ -90,7 +98,7 @@ def answer_of(
     model : DiffracClustering
         Estimator, fitted to the features of the table.
     table : Table
-        Features with their names, and the reference labels if there are any.
+        Features with their names, and the known classes of the rows if there are any.
     seconds : float
         Seconds since the start of the command.
     loading : str
@@ -108,13 +116,18 @@ def answer_of(
     groups = penalty.feature_groups(model.n_features_in_)
     norms = np.sqrt(np.bincount(groups.labels, np.sum(scaled**2, axis=0), len(groups.names))).tolist()
     classes = () if constraints is None or constraints.labels is None else constraints.classes
-    reference, counts = table.labels, None
-    if reference is not None:
-        counts = metrics.contingency_matrix(reference, labels)
+    counts = index = None
+    if table.labels is not None:
+        counts = metrics.contingency_matrix(table.labels, labels)
+        index = metrics.adjusted_rand_score(table.labels, labels)
+    cluster_means, separations = compare_clusters(table.X, labels, K)
     return Answer(
         names=tuple(table.names),
         rows=table.rows,
-        labels=labels,
+        clusters=labels,
+        cluster_means=cluster_means,
+        means=table.X.mean(axis=0),
+        separations=separations,
         sizes=tuple(np.bincount(labels, minlength=K).tolist()),
         class_names=tuple(None if name is None else str(name) for name in classes),
         has_constraints=constraints is not None,
@@ -134,7 +147,7 @@ def answer_of(
         diagnostics=model.diagnostics_,
         notes=tuple(notes),
         suspects=table.suspects,
-        adjusted_rand_score=None if reference is None else metrics.adjusted_rand_score(reference, labels),
+        adjusted_rand_score=index,
         clustering_error=None if table.y is None or K > 2 else metrics.clustering_error(table.y, 2.0 * labels - 1.0),
         contingency_matrix=counts,
         rounded_objective=None if search is None else model.rounded_objective_,
@@ -145,6 +158,21 @@ def answer_of(
         seconds=seconds,
         code=repeating_code(model, loading, constraints is not None),
     )
+
+
+def compare_clusters(X: Array, clusters: Array, K: int) -> tuple[Array, Array]:
+    """Return the mean of each feature in each cluster, (K, d), and the separation of the clusters by each feature.
+
+    The separation (d,) is the largest difference of the means of two clusters, divided by the standard deviation
+    within the clusters: infinite if the feature does not vary within them, 0 if it does not differ between them.
+    """
+    members = [X[clusters == k] for k in range(K)]
+    means = np.array([part.mean(axis=0) if len(part) else np.full(X.shape[1], np.nan) for part in members])
+    within = sum(np.sum((part - mean) ** 2, axis=0) for part, mean in zip(members, means, strict=True) if len(part))
+    differences, deviations = np.nanmax(means, axis=0) - np.nanmin(means, axis=0), np.sqrt(within / len(X))
+    is_varying = deviations > EPS * np.abs(X).max(axis=0)
+    unvaried = np.where(differences > EPS * np.abs(X).max(axis=0), np.inf, 0.0)
+    return means, np.where(is_varying, differences / np.where(is_varying, deviations, 1.0), unvaried)
 
 
 def repeating_code(model: Any, loading: str, has_constraints: bool) -> str:

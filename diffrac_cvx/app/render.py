@@ -3,7 +3,7 @@
 import base64
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from importlib import metadata
 from typing import Any, NamedTuple
@@ -28,6 +28,8 @@ CUT_AT_GAP = (
     "These clusters are the two sides of the gap, not the split with the weights given, which does not show it; "
     "--no-unequal keeps that split."
 )
+WITH_UNIT = r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,20})[)\]]"  # name of a feature with its unit, no number
+MIN_DRAWN = 5  # eigenvalues, from which on they are drawn
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, no external resources
 
 
@@ -48,8 +50,8 @@ def warning_sentences(answer: Answer) -> list[str]:
 
 
 def summary_sentences(answer: Answer) -> list[str]:
-    """Return structure test, sizes, cost, bounds and features of the clusters, and agreement with reference labels."""
-    n, d, weights = len(answer.labels), len(answer.names), answer.parameters
+    """Return structure test, sizes, cost, bounds and features of the clusters, and agreement with known classes."""
+    n, d, weights = len(answer.clusters), len(answer.names), answer.parameters
     tested = "" if answer.structure is None else answer.structure.message(answer.names)
     if any(tested in str(diagnostic) for diagnostic in answer.diagnostics):
         tested = ""
@@ -83,7 +85,7 @@ def summary_sentences(answer: Answer) -> list[str]:
     if answer.contingency_matrix is not None:
         error = answer.clustering_error
         sentences.append(
-            f"Agreement with the {len(answer.contingency_matrix.true)} reference classes: adjusted Rand index "
+            f"Agreement with the {len(answer.contingency_matrix.true)} known classes: adjusted Rand index "
             f"{answer.adjusted_rand_score:.3f} (1: identical, about 0: chance level)"
             f"{'' if error is None else f', clustering error {error:.3f} (0: identical)'}."
         )
@@ -126,8 +128,8 @@ def shorten(names: Iterable[str]) -> str:
 
 
 def contingency_table(counts: ContingencyMatrix) -> ReportTable:
-    """Return the number of points by reference class (rows) and cluster (columns)."""
-    head = ("reference class", *(f"cluster {name}" for name in counts.found))
+    """Return the number of points by known class (rows) and cluster (columns)."""
+    head = ("known class", *(f"cluster {name}" for name in counts.found))
     return ReportTable(
         head, tuple((name, *line) for name, line in zip(counts.true, counts.counts.tolist(), strict=True))
     )
@@ -145,21 +147,46 @@ def feature_table(answer: Answer) -> ReportTable:
     return ReportTable(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
-def label_table(table: Table, labels: Array, decisions: Array) -> ReportTable:
-    """Return the label file: row of the file, cluster or labels, decision values, margin, reference label, name.
+def means_table(answer: Answer, most: int = MAX_FEATURES) -> ReportTable:
+    """Return the means of the features in each cluster and overall, the ``most`` separated ones first.
 
-    The margin, for more than two clusters, is the largest decision value minus the second.
+    The unit is the end of a name in brackets, as in "height (cm)".
+    """
+    shown, K = answer.by_separation[:most], len(answer.sizes)
+    parts = [re.fullmatch(WITH_UNIT, answer.names[j]) for j in shown]
+    columns: dict[str, list[Any]] = {
+        "feature": [answer.names[j] if part is None else part[1] for j, part in zip(shown, parts, strict=True)]
+    }
+    columns |= {"unit": [None if part is None else part[2] for part in parts]} if any(parts) else {}
+    columns |= {f"cluster {k}": answer.cluster_means[k, shown].tolist() for k in range(K)}
+    columns |= {"overall": answer.means[shown].tolist(), "separation": answer.separations[shown].tolist()}
+    return ReportTable(tuple(columns), tuple(zip(*columns.values(), strict=True)))
+
+
+def label_table(
+    table: Table,
+    labels: Array,
+    decisions: Array,
+    *,
+    title: str = "cluster",
+    ids: Mapping[str, list[str]] | None = None,
+) -> ReportTable:
+    """Return the file of --out: IDs, row of the file, cluster, decision values, margin, known class, name.
+
+    The margin, for more than two clusters, is the largest decision value minus the second.  ``title`` is that of the
+    column of labels (n,); several labels (n, k) have the titles label_1, label_2, ...
     """
     n = len(table.rows)
     labels, decisions = labels.reshape(n, -1), decisions.reshape(n, -1)
     k, K = labels.shape[1], decisions.shape[1]
     columns: dict[str, Any] = {"row": table.rows.tolist()}
-    columns |= {f"label_{j + 1}" if k > 1 else "label": labels[:, j].tolist() for j in range(k)}
+    columns |= {f"label_{j + 1}" if k > 1 else title: labels[:, j].tolist() for j in range(k)}
     values = decisions if k == K else np.column_stack([decisions, np.ptp(np.sort(decisions)[:, -2:], axis=1)])
     titles = [f"decision_{j}" if K > 1 else "decision" for j in range(K)] + ["margin"] * (k < K)
     columns |= {title: [float(f"{value:.9g}") for value in values[:, j]] for j, title in enumerate(titles)}
-    columns |= {} if table.labels is None else {"true": table.labels.tolist()}
+    columns |= {} if table.labels is None else {"class": table.labels.tolist()}
     columns |= {} if table.points is None else {"name": table.points.tolist()}
+    columns = {f"{name} (id)" if name in columns else name: texts for name, texts in (ids or {}).items()} | columns
     return ReportTable(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
@@ -182,7 +209,7 @@ def html_report(answer: Answer, figures: list[Figure], file: str) -> str:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        raise ImportError("reports need the package jinja2. Run: pip install 'diffrac-cvx[app]'") from None
+        raise ImportError("reports need the package jinja2. Run: pip install 'diffrac-cvx[app]'.") from None
     pages = Environment(loader=PackageLoader("diffrac_cvx.app"), autoescape=True, undefined=StrictUndefined)
     pages.trim_blocks = pages.lstrip_blocks = True
     pages.filters["cell"] = format_cell
@@ -191,30 +218,67 @@ def html_report(answer: Answer, figures: list[Figure], file: str) -> str:
     return pages.get_template("report.html").render(
         policy=POLICY, version=metadata.version("diffrac-cvx"), date=date, file=file, answer=answer, figures=figures,
         warnings=warning_sentences(answer), summary=summary_sentences(answer), features=feature_table(answer),
+        means=means_table(answer),
         agreement=None if counts is None else contingency_table(counts),
     )  # fmt: skip
 
 
 def figures_of(model: Any, table: Table) -> Iterator[Figure]:
-    """Yield the figures of a fitted estimator: decision functions, coefficients, bounds and spectrum."""
+    """Yield the figures of a fitted estimator: scores or decision functions, coefficients, bounds and spectrum."""
     from diffrac_cvx.plotting import BracketDisplay, DirectionDisplay, ProjectionDisplay, SpectrumDisplay
+    from diffrac_cvx.plotting.solution import MIN_EIGENVALUE
 
     K = len(np.atleast_2d(model.coef_))
+    groupings = [(model.labels_, "cluster"), *([] if table.labels is None else [(table.labels, "class")])]
+    scores = held_out_scores(model)
     for k in range(K):
         which = "" if K == 1 else f" of cluster {k}"
-        for labels, by in (
-            (model.labels_, "cluster"),
-            *([] if table.labels is None else [(table.labels, "reference label")]),
-        ):
-            display = ProjectionDisplay.from_estimator(model, table.X, labels, output=k)
-            yield encode_figure(display, f"Decision function{which}: number of points by {by}.")
+        for labels, by in groupings:
+            if scores is not None:
+                display = ProjectionDisplay(scores, labels, threshold_of(scores, model), "held-out score", kind=by)
+                yield encode_figure(display, f"{describe_held_out(scores, model)} Number of points by {by}.")
+                continue
+            display = ProjectionDisplay.from_estimator(model, table.X, labels, output=k, kind=by)
+            caption = f"Decision function{which}: number of points by {by}, for the points to which it was fitted."
+            yield encode_figure(display, caption)
         direction = DirectionDisplay.from_estimator(model, feature_names=list(table.names), output=k)
         yield encode_figure(direction, f"Coefficients{which} per standard deviation.")
     if len(model.result_.history) > 1:
         bounds = BracketDisplay.from_result(model.result_)
-        yield encode_figure(bounds, "Certified bounds on the optimum of the relaxation against time.")
-    words = "Normalised eigenvalues of the solution: if only the first is large, the relaxation yields one split."
-    yield encode_figure(SpectrumDisplay.from_result(model.result_), words)
+        yield encode_figure(bounds, "Certified bounds on the optimum of the relaxation, by iteration.")
+    spectrum = SpectrumDisplay.from_result(model.result_)
+    if np.sum(spectrum.labels > MIN_EIGENVALUE) >= MIN_DRAWN:
+        words = "Normalised eigenvalues of the solution: if only the first is large, the relaxation yields one split."
+        yield encode_figure(spectrum, words)
+
+
+def held_out_scores(model: Any) -> Array | None:
+    """Return the scores (n,) of the structure test, larger in cluster 1; None unless they are of this split.
+
+    They are of this split if there are two clusters, the test used all rows, and its weights are the ones given.
+    """
+    test, labels = getattr(model, "structure_", None), np.asarray(model.labels_)
+    if test is None or len(np.unique(labels)) != 2 or len(np.atleast_2d(model.coef_)) > 1:
+        return None
+    if not test.has_given_weights or len(test.scores) != len(labels) or not np.ptp(test.scores):
+        return None
+    is_reversed = test.scores[labels == 1].mean() < test.scores[labels == 0].mean()
+    return np.asarray(-test.scores if is_reversed else test.scores)
+
+
+def threshold_of(scores: Array, model: Any) -> float:
+    """Return the threshold that leaves as many scores below as there are points in cluster 0."""
+    size, ordered = int(np.sum(np.asarray(model.labels_) == 0)), np.sort(scores)
+    return float((ordered[size - 1] + ordered[size]) / 2.0)
+
+
+def describe_held_out(scores: Array, model: Any) -> str:
+    """Return what the held-out scores are, and on how many points they disagree with the clusters."""
+    moved = int(np.sum((scores > threshold_of(scores, model)) != (np.asarray(model.labels_) == 1)))
+    return (
+        "Held-out scores: each point is scored along directions that were fitted without it. With a threshold that "
+        f"leaves as many points on each side as the clusters have, {moved} of {len(scores)} are on the other side."
+    )
 
 
 def encode_figure(display: Any, caption: str) -> Figure:

@@ -48,7 +48,7 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.problem.formatting import format_gap, format_upper
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of, weights_of
 from diffrac_cvx.problem.result import Bracket, Labels, Result
-from diffrac_cvx.rounding.directions import best_directions, oriented_direction
+from diffrac_cvx.rounding.directions import LabelRegression
 
 
 @in_range()
@@ -320,7 +320,7 @@ def certify_labels(
     labels = points.with_weight(y_all).astype(np.float64)
     weights = weights_of(penalty, points.X.shape[1])
     X_reduced = without_excluded(points.X, nu, penalty)
-    labels, v = oriented_direction(X_reduced, labels, weights)
+    labels, v = LabelRegression(X_reduced, weights).oriented(labels)
     objective = certified_labels_value(X_reduced, labels, v, nu, weights)
     sign = labels[0] * points.with_weight(y_all)[0]  # of y or of -y, with known signs
     fields = {"relaxation": "labels", "labels": sign * y_all}
@@ -376,7 +376,7 @@ def certify_clusters(
         raise ParameterError("nonnegative is not supported: K clusters have K directions. Omit nonnegative.")
     Z = (points.with_weight(cluster_labels)[:, None] == np.arange(K)).astype(np.float64)
     X_reduced = without_excluded(points.X, nu, penalty)
-    W = best_directions(X_reduced, Z - X_reduced.mean_of(Z), weights)
+    W = LabelRegression(X_reduced, weights).directions(Z - X_reduced.mean_of(Z))
     objective = certified_clusters_value(X_reduced, Z, W, nu, weights)
     fields = {"relaxation": "clusters", "labels": cluster_labels.astype(np.float64), "n_clusters": K}
     return certificate_at(X_reduced, objective, W, lower, "these clusters", **fields)

@@ -27,26 +27,29 @@ from diffrac_cvx.points.checks import (
     did_you_mean,
     in_unit_interval,
     positive,
+    positive_int,
     require_callback,
 )
 from diffrac_cvx.points.constraints import Constraints, require_constraints
 from diffrac_cvx.points.table import centered_table
 from diffrac_cvx.problem.formatting import formatted_lower, formatted_upper, width_of
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, weights_of
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_penalty, ridge_of, weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
-from diffrac_cvx.registry import ComparisonTask, Method, explain_unsupported, penalty_parts
+from diffrac_cvx.registry import RELAXATIONS, ComparisonTask, Method, explain_unsupported, penalty_parts
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
 from diffrac_cvx.solvers import low_rank
 
 CERTIFICATE_COLUMNS = (
-    "problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "iterations"
+    "problem", "rows", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "iterations"
 )  # fmt: skip
 LABEL_METRICS = (
     "warning", "objective", "label_gap", "adjusted_rand", "error", "error_kmeans_centered", "error_sign_centered",
     "error_sign_leading", "error_sign_second", "error_goemans_williamson",
 )  # fmt: skip
 OPTIMAL_STATUS = str(Status.OPTIMAL)
+
+MIN_SAMPLE = 2  # rows
 
 MethodCallback = Callable[[str, Progress | None], object]
 
@@ -62,7 +65,7 @@ class Comparison(TableReport):
         "eigenvalue_ratio", "objective" (of the labels in Eq. (9)), "label_gap" (its certified optimality gap, by the
         best lower bound of all methods; NaN if no method has one, or if they disagree), "adjusted_rand", "error" and
         one such column for each rounding if y was given, "warning" (codes of the warnings about the labels), "seconds",
-        "iterations", "status".
+        "iterations", "status"; and "rows", such as "100 of 300", if a sample was compared.
     method_results : dict of str to MethodResult
         Complete result of each method, including its `Result`.
     disagreements : tuple of str
@@ -70,12 +73,15 @@ class Comparison(TableReport):
     notes : tuple of str
         Certified bounds on the labels, relations between the problems, warnings, and last the skipped methods with
         reasons.
+    sample : (m,) array or None
+        Indices of the compared rows of X, in increasing order; None if these are all rows.
     """
 
     rows: tuple[dict[str, Any], ...]
     method_results: dict[str, MethodResult]
     disagreements: tuple[str, ...]
     notes: tuple[str, ...]
+    sample: npt.NDArray[np.intp] | None = None
 
     @property
     def results(self) -> dict[str, Result]:
@@ -125,6 +131,7 @@ def compare(
     callback: MethodCallback | None = None,
     time_limit: float | None = None,
     constraints: Constraints | None = None,
+    sample: int | None = None,
 ) -> Comparison:
     """Run relaxations, solvers and baselines on the same data, and report every contradiction between them.
 
@@ -144,8 +151,9 @@ def compare(
         True classes, any number of them, for the evaluation of the labels.
     methods : sequence of str, optional
         Names from ``comparison.list_methods()``, such as "low_rank", "fista published", "lifted/SCS" or "k-means", in
-        the order of execution; by default all methods that support the penalty and take seconds at this size, the fast
-        ones first.  The notes list the skipped methods with reasons.
+        the order of execution.  "lifted" alone is by CLARABEL or, if its matrix has more than 41 rows, by SCS.  By
+        default all methods that support the penalty and take seconds at this size, or by estimate at most the time
+        limit, the fast ones first.  The notes list the skipped methods with reasons.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty, optional
@@ -153,21 +161,26 @@ def compare(
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     alpha : float, optional
-        Imbalance of `constrained_alpha`, in [0, 1]; by default that of a solution of (15), where (7) + nu alpha is (8).
+        Imbalance of `constrained_alpha`: 0 (clusters of equal sizes) to 1 (one cluster), all of them feasible; by
+        default that of a solution of (15), where (7) + nu alpha is (8).
     tol : float
         Certified gap at which every solver stops.
     rng : int
-        Seed of the baselines and of the random hyperplanes, at least 0.
+        Seed of the baselines, of the random hyperplanes, and of the sample, at least 0.
     callback : callable, optional
-        Called as ``callback(method, None)`` before each method and ``callback(method, Progress)`` by the fast solvers;
-        a true value stops the method and skips all remaining ones.  With a callback, Ctrl-C does the
-        same, and the finished results are returned.
+        Called as ``callback(method, None)`` before each method and ``callback(method, Progress)`` by the fast solvers,
+        and by `solve` while it takes longer than a second; a true value stops the method and skips all remaining ones.
+        With a callback, Ctrl-C does the same, and the finished results are returned.
     time_limit : float, optional
         Time limit for all methods together, in seconds; each method gets an equal share of the remaining time.
     constraints : Constraints, optional
         Constraints on labels: only the methods that support them run.  Under linear ones (bags, order, sizes, rows)
         these are `penalized_nu` and `lifted`; bounds and labels are then those of their certificates, and no other
         rounding is evaluated.
+    sample : int, optional
+        Number of rows to compare the methods on, drawn at random without replacement and without regard to the
+        classes; all rows if the table has no more.  Values, bounds and labels are then those of the sample, which are
+        not those of the table.  Not supported with constraints, which refer to rows.
 
     Returns
     -------
@@ -186,6 +199,9 @@ def compare(
     require_callback(callback)
     if constraints is not None:  # raises an error if the constraints do not fit
         constraints.chunklets_of(len(data)), constraints.linear_of(len(data))
+    n, rows = len(data), sample_rows(len(data), sample, as_seed(rng, "rng"), constraints)
+    if rows is not None:
+        data, y_true = data[rows], None if y_true is None else y_true[rows]
     task = ComparisonTask(
         X=data,
         nu=nu,
@@ -195,8 +211,8 @@ def compare(
         seed=as_seed(rng, "rng"),
         constraints=constraints,
     )
-    selected, reasons = choose_methods(methods, task)
     timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
+    selected, reasons = choose_methods(methods, task, time_limit)
     if alpha is None and any(method.problem == "(7)" for method in selected.values()):
         task = with_best_alpha(replace(task, time_limit=timer.split(len(selected) + 1)))
     found, stopped = run_methods(selected, task, callback, timer)
@@ -207,34 +223,68 @@ def compare(
     for reason in dict.fromkeys(reasons.values()):
         names = [name for name, given in reasons.items() if given == reason]
         skipped.append(f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} skipped: {reason}")
-    notes = (*stopped, *([] if disagreements else describe_best_labels(found)), *collect_notes(found, task), *skipped)
-    rows = tuple(row_of(name, one, task, y_true, lower) for name, one in found.items())
-    return Comparison(rows, found, disagreements, notes)
+    drawn = [] if rows is None else [f"all numbers are those of a sample of {len(rows)} of {n} rows (seed {rng})"]
+    best = [] if disagreements else describe_best_labels(found)
+    notes = (*drawn, *stopped, *best, *collect_notes(found, task), *skipped)
+    entries = [row_of(name, one, task, y_true, lower) for name, one in found.items()]
+    if rows is not None:
+        entries = [{**row, "rows": f"{len(rows)} of {n}"} for row in entries]
+    return Comparison(tuple(entries), found, disagreements, notes, rows)
 
 
-def choose_methods(names: Sequence[str] | None, task: ComparisonTask) -> tuple[dict[str, Method], dict[str, str]]:
+def sample_rows(
+    n: int, sample: int | None, seed: int, constraints: Constraints | None = None
+) -> npt.NDArray[np.intp] | None:
+    """Return the rows of a random sample, in increasing order; None for all rows."""
+    if sample is None:
+        return None
+    if positive_int(sample, "sample") < MIN_SAMPLE:
+        raise ParameterError(f"sample = {sample} rows are too few. Compare at least {MIN_SAMPLE}.")
+    if constraints is not None:
+        raise ParameterError("sample and constraints cannot be combined: constraints refer to all rows. Give only one.")
+    if sample >= n:
+        return None
+    return np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
+
+
+def choose_methods(
+    names: Sequence[str] | None, task: ComparisonTask, time_limit: float | None = None
+) -> tuple[dict[str, Method], dict[str, str]]:
     """Return the methods to run, and the reasons to skip others; a method requested by name is never too large."""
     if names is not None and not (isinstance(names, list | tuple) and names and all(isinstance(n, str) for n in names)):
-        raise ParameterError(f"methods = {names!r} must be a non-empty list of names, such as ['low_rank', 'fista']")
+        raise ParameterError(f"methods = {names!r} must be a non-empty list of names, such as ['low_rank', 'fista'].")
     available = list_methods()
-    wanted = list(available if names is None else dict.fromkeys(names))
+    wanted = list(available if names is None else dict.fromkeys(with_solver(name, *task.X.shape) for name in names))
     unknown = [name for name in wanted if name not in available]
     if unknown:
         suggestion = did_you_mean(unknown[0], available)
-        raise ParameterError(f"methods: unknown name {unknown[0]!r}; choose from {', '.join(available)}{suggestion}")
+        raise ParameterError(f"methods: unknown name {unknown[0]!r}. Choose from {', '.join(available)}{suggestion}")
     reasons = {name: explain_unsupported(available[name].parts, task.penalty, task.parts) for name in wanted}
     if names is None:
-        reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
+        limit = 0.0 if time_limit is None else time_limit
+        reasons = {name: reason or skip_reason(available[name], task, limit) for name, reason in reasons.items()}
     selected = {name: available[name] for name in wanted if not reasons[name]}
     return selected, {name: reason for name, reason in reasons.items() if reason}
 
 
+def with_solver(name: str, n: int, d: int) -> str:
+    """Return the name of a method; that of a relaxation gets the CVXPY solver for this size."""
+    return f"{name}/{RELAXATIONS[name].solver_at(n, d)}" if name in RELAXATIONS else name
+
+
+def skip_reason(method: Method, task: ComparisonTask, time_limit: float) -> str:
+    """Return why a method does not run by default, "" if it takes seconds or by estimate at most the time limit."""
+    reason, seconds = method.too_large(*task.X.shape), method.estimate(*task.X.shape)
+    return "" if 0.0 < seconds <= time_limit else reason
+
+
 def with_best_alpha(task: ComparisonTask) -> ComparisonTask:
     """Return the task with the imbalance of a solution of (8), and a bound on (7) + nu alpha - (8) there."""
-    found = low_rank(task.X, task.nu, **task.limits)
+    found = low_rank(task.X, task.nu, task.penalty, **task.limits)
     alpha = metrics.factor_imbalance(found.F)
     # The solution is feasible for (7) there, up to rounding; the upper bound is computed after repairing that.
-    projection = projection_of(centered_table(centered_data(task.X, warn=False)))
+    points = centered_table(centered_data(task.X, warn=False))
+    projection = projection_of(points, ridge_of(task.penalty, points.shape[1]))
     attained = bracket_alpha(projection, found.F, alpha).upper + task.nu * alpha
     return replace(task, alpha=alpha, alpha_slack=max(attained - found.lower, 0.0))
 
@@ -260,7 +310,8 @@ def run_methods(
             return found, [f"stopped before {', '.join(names[i:])}"]
         if i and timer.is_over:
             return found, [f"the time limit was reached before {', '.join(names[i:])}"]
-        limited = replace(task, time_limit=timer.split(len(names) - i), callback=partial(report, name))
+        told = None if callback is None else partial(report, name)
+        limited = replace(task, time_limit=timer.split(len(names) - i), callback=told)
         try:
             found[name] = run_method(methods[name], limited)
         except KeyboardInterrupt:
@@ -292,9 +343,9 @@ def as_classes(y: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
     """Return the true classes of n points (numbers or names) after validation."""
     classes = np.asarray(y)
     if classes.shape != (n,):
-        raise DataError(f"y has shape {classes.shape}; it must be ({n},), one true class per point")
+        raise DataError(f"y has shape {classes.shape}; it must be ({n},), one true class per point.")
     if classes.dtype.kind == "f" and np.isnan(classes).any():
-        raise DataError("y has missing values (NaN). Remove these points")
+        raise DataError("y has missing values (NaN). Remove these points.")
     return classes
 
 

@@ -47,11 +47,11 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
 
     def run(task: ComparisonTask) -> Result:
         limits = {**task.limits, **options}
-        return solve(record.build(task), solver, **limits)
+        return solve(record.build(task), solver, callback=task.callback, **limits)
 
     parts = (*record.penalty, *record.constraints)
-    too_large = partial(record.too_large, solver)
-    return Method(record.equation, run, parts, record.bounds_15, too_large, through_cvxpy=True)
+    too_large, estimate = partial(record.too_large, solver), partial(record.estimate_seconds, solver)
+    return Method(record.equation, run, parts, record.bounds_15, too_large, estimate, through_cvxpy=True)
 
 
 @dataclass(frozen=True, eq=False)

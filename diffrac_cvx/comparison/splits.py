@@ -15,7 +15,7 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding
 from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result
-from diffrac_cvx.rounding.directions import best_affine_function, label_candidates, oriented_direction
+from diffrac_cvx.rounding.directions import LabelRegression, best_affine_function, label_candidates
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
 from diffrac_cvx.solvers import low_rank
 
@@ -37,8 +37,9 @@ class Split:
         """Return directions (d, K - 1) between the clusters of scaled points; their scores have variance 1 or 0."""
         pair_penalty, result = weights_of(self.penalty, X.shape[1]), self.solve(X)
         if self.n_clusters == 2:
-            labels = label_candidates(X, result.F, pair_penalty)[1]
-            W = oriented_direction(X, labels * labels[0], pair_penalty)[1][:, None]
+            regression = LabelRegression(X, pair_penalty)
+            labels = label_candidates(regression, result.F)[1]
+            W = regression.oriented(labels * labels[0])[1][:, None]
         else:
             functions = cluster_jointly(X, result, self.n_clusters, weights=pair_penalty, rng=0)
             W = (functions.coef - functions.coef.mean(axis=0)).T
@@ -51,7 +52,7 @@ class Split:
 
     def objective(self, X: Any) -> float:
         """Return the objective of the split in two, Eq. (9)."""
-        labels = label_candidates(X, self.solve(X).F, weights_of(self.penalty, X.shape[1]))[1]
+        labels = label_candidates(LabelRegression(X, weights_of(self.penalty, X.shape[1])), self.solve(X).F)[1]
         return certify_labels(X, labels, 0.0, nu=self.nu, penalty=self.penalty).objective
 
     def solve(self, X: Any) -> Result:

@@ -182,6 +182,13 @@ def as_texts(column: np.ndarray) -> list[str | None]:
     return [None if value != value else str(int(value) if value.is_integer() else value) for value in column.tolist()]
 
 
+def unchanged_texts(entries: Any, missing: Collection[str] = MISSING_TEXTS) -> list[str | None]:
+    """Return the entries of a column that is not a feature as they are in the file: "007" is not the number 7."""
+    if isinstance(entries, np.ndarray) and entries.dtype.kind in "biuf":
+        return as_texts(entries.astype(float))
+    return clean_texts(entries, missing)
+
+
 def feature_names(name: str, categories: Sequence[str]) -> list[str]:
     """Return the names of the binary columns of a categorical column: one per category, or the second of two."""
     return [f"{name}={value}" for value in (categories[1:] if len(categories) == 2 else categories)]
@@ -199,7 +206,7 @@ def find_categories(columns: Mapping[str, np.ndarray], one_hot: Collection[str])
         texts = {text for text in as_texts(columns[name]) if text is not None}
         if not 2 <= len(texts) <= MAX_CATEGORIES:
             message = f"column {name!r} has {len(texts)} distinct values; one-hot encoding needs 2 to {MAX_CATEGORIES}"
-            raise drop_error(f"{message}. Drop it", [name])
+            raise drop_error(f"{message}. Drop it.", [name])
         found[name] = tuple(sorted(texts, key=str if columns[name].dtype == object else float))
     return found
 
@@ -249,8 +256,8 @@ def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: s
         for remedy, names in by_remedy.items()
     ]
     return DataError(
-        f"text in column{'s' * (len(wrong) > 1)} {format_list(shown)}; the first is in {format_row(rows[0])}. "
-        f"{'. '.join(remedies)}",
+        f"text in column{'s' * (len(wrong) > 1)} {format_list(shown)}, first in {format_row(rows[0])}. "
+        f"{'. '.join(remedies)}.",
         remedies=(*sorted({*pairs.values()}), *["transpose"] * turned),
         columns=tuple(sorted(pairs.items(), key=lambda pair: pair[1])),
     )  # fmt: skip

@@ -22,7 +22,7 @@ from diffrac_cvx.datasets.columns import (
     name_columns,
 )
 from diffrac_cvx.datasets.real import read_libsvm
-from diffrac_cvx.errors import DataError, ResourceError
+from diffrac_cvx.errors import DataError, ResourceError, sentence
 from diffrac_cvx.machine.memory import available_memory, require_memory
 from diffrac_cvx.points.checks import did_you_mean
 
@@ -90,16 +90,16 @@ def read_file(source: str | Path | bytes, name: str, options: ReadOptions) -> Ra
         table = read_text(text, options)
         return replace(table, notes=(*notes, *table.notes))
     except DataError as error:
-        raise DataError(f"{name} cannot be read: {error}") from None
+        raise DataError(f"{name} cannot be read: {sentence(error)}") from None
     except MemoryError as error:
         reason = error if isinstance(error, ResourceError) else "it does not fit in memory. Use a part of it"
-        raise ResourceError(f"{name} cannot be read: {reason}") from None
+        raise ResourceError(f"{name} cannot be read: {sentence(reason)}") from None
     except ImportError as error:
-        raise DataError(f"{name} needs {error.name}. Run pip install 'diffrac-cvx[app]', or save it as CSV") from None
+        raise DataError(f"{name} needs {error.name}. Run pip install 'diffrac-cvx[app]', or save it as CSV.") from None
     except Exception as error:  # file readers raise many kinds of errors on a damaged file
         message = " ".join(str(error).split()) or "unexpected end of file"
-        hint = ". If it is text, rename it to .csv" if suffix in SIGNATURES.values() else ""
-        raise DataError(f"{name} cannot be read as a {suffix} file: {message}{hint}") from None
+        hint = " If it is text, rename it to .csv." if suffix in SIGNATURES.values() else ""
+        raise DataError(f"{name} cannot be read as a {suffix} file: {sentence(message)}{hint}") from None
 
 
 def transpose_table(table: RawTable, drop: Sequence[str]) -> tuple[RawTable, list[str]]:
@@ -115,7 +115,7 @@ def transpose_table(table: RawTable, drop: Sequence[str]) -> tuple[RawTable, lis
         titles = columns[texts.pop(0)] if texts else [""] * max(map(len, columns.values()), default=0)
     points = {name: column for name, column in columns.items() if name not in texts and column is not titles}
     if not points:
-        raise DataError("no column is numeric, so the transposed table would have no points")
+        raise DataError("no column is numeric, so the transposed table would have no points.")
     is_numeric = all(isinstance(column, np.ndarray) and column.dtype.kind in "biuf" for column in points.values())
     cells = np.array(list(points.values()), dtype=float if is_numeric else object)
     notes = [f"the table was transposed: {len(points)} points ({format_list(points)}), {len(titles)} features"]

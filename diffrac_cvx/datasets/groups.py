@@ -64,7 +64,7 @@ def read_groups_file(path: Path, names: Sequence[str]) -> dict[str, str]:
     if rows[0][0] not in names and rows[0][0].lower() in HEADER_NAMES:
         rows = rows[1:]
     if not rows or any(len(row) != 2 or not all(row) for row in rows):
-        raise DataError(f"{path}: every line must have the form 'column,group'")
+        raise DataError(f"{path}: every line must have the form 'column,group'.")
     columns = [column for column, _ in rows]
     if unknown := [column for column in columns if column not in names]:
         near = did_you_mean(unknown[0], names)
@@ -72,7 +72,7 @@ def read_groups_file(path: Path, names: Sequence[str]) -> dict[str, str]:
     found = {row[0]: row[1] for row in rows}
     if twice := [(column, group) for column, group in rows if found[column] != group]:
         column, group = twice[0]
-        raise DataError(f"{path}: column {column!r} is in two groups, {group!r} and {found[column]!r}. Keep one")
+        raise DataError(f"{path}: column {column!r} is in two groups, {group!r} and {found[column]!r}. Keep one.")
     if ungrouped := [name for name in names if name not in found and name in found.values()]:
-        raise DataError(f"{path}: {ungrouped[0]!r} is both a group and an ungrouped column. Rename the group")
+        raise DataError(f"{path}: {ungrouped[0]!r} is both a group and an ungrouped column. Rename the group.")
     return found

@@ -74,9 +74,9 @@ def make_planted(
     """
     n, d, sparsity = positive_int(n, "n"), positive_int(d, "d"), positive_int(sparsity, "sparsity")
     if n < 2:
-        raise ParameterError(f"n = {n} must be at least 2")
+        raise ParameterError(f"n = {n} must be at least 2.")
     if sparsity > d:
-        raise ParameterError(f"sparsity = {sparsity} must be at most d = {d}")
+        raise ParameterError(f"sparsity = {sparsity} must be at most d = {d}.")
     entries = 4.0 * n * d + 2.0 * sparsity**2
     require_memory(8.0 * entries, f"a table of {n} points and {d} columns", "decrease n or d")
     noise = nonnegative(noise, "noise")
@@ -84,7 +84,7 @@ def make_planted(
     random = as_generator(rng)
     imbalance = in_unit_interval(imbalance, "imbalance")
     if imbalance == 1.0:
-        raise ParameterError("imbalance = 1 gives a single cluster; it must be less than 1")
+        raise ParameterError("imbalance = 1 gives a single cluster; it must be less than 1.")
     larger = np.arange((n + 1) // 2, n)  # possible numbers of points labelled +1
     m = larger[np.argmin(np.abs(((2 * larger - n) / n) ** 2 - imbalance))]
     y = random.permutation(np.repeat([1.0, -1.0], [m, n - m]))

@@ -278,14 +278,14 @@ def fetch(name: str, *, time_limit: float = 300.0) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         packed = download(record.url, time_limit)
         if not matches_checksum(record, packed):
-            raise DataError(f"{record.url} is not the known file of {name!r} (its sha256 differs); no file was saved")
+            raise DataError(f"{record.url} is not the known file of {name!r} (its sha256 differs); no file was saved.")
         with atomic_file(path) as part:
             part.write_bytes(packed)
     except TimeoutError:
         message = f"{name!r} was not downloaded from {record.url} within {time_limit:g} s; no file was saved"
-        raise DataError(f"{message}. Raise time_limit, or save the file of a mirror as {path}") from None
+        raise DataError(f"{message}. Raise time_limit, or save the file of a mirror as {path}.") from None
     except requests.RequestException as error:
         answer = type(error).__name__ if error.response is None else f"status {error.response.status_code}"
         message = f"{name!r} could not be downloaded from {record.url} ({answer}); no file was saved"
-        raise DataError(f"{message}. Check the connection, or save the file of a mirror as {path}") from None
+        raise DataError(f"{message}. Check the connection, or save the file of a mirror as {path}.") from None
     return path

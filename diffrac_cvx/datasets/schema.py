@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.datasets.columns import (
+    MISSING_TEXTS,
     as_texts,
     category_columns,
     encode_columns,
     format_list,
     format_row,
     read_numbers,
+    unchanged_texts,
 )
 from diffrac_cvx.datasets.file_columns import ReadOptions, read_file, transpose_table
 from diffrac_cvx.datasets.tables import MISSING_POLICIES, Table, clean_missing, require_columns
@@ -48,7 +50,9 @@ class Schema:
         return cls(table.names, table.X.mean(axis=0).tolist(), table.categories, table.options)
 
 
-def read_table_as(schema: Schema, source: str | Path, *, missing: str | None = None, **reading: Any) -> Table:
+def read_table_as(
+    schema: Schema, source: str | Path, *, missing: str | None = None, aside: Sequence[str] = (), **reading: Any
+) -> Table:
     """Read the features of a schema from a new table, with at least one row.
 
     Parameters
@@ -60,6 +64,8 @@ def read_table_as(schema: Schema, source: str | Path, *, missing: str | None = N
     missing : {"error", "drop", "mean"}, optional
         Treatment of missing values and unknown categories: raise an error, drop the rows, or use the training mean of
         the feature; by default as for the training table.
+    aside : sequence of str
+        Columns that are not features and are returned as the text of the file, such as sample IDs.
     **reading
         The parameters of `read_table` for reading a file; None means as for the training table.
 
@@ -70,15 +76,15 @@ def read_table_as(schema: Schema, source: str | Path, *, missing: str | None = N
     """
     missing = one_of(missing or schema.options.get("missing", "error"), "missing", MISSING_POLICIES)
     if missing == "mean" and schema.means is None:
-        raise DataError("missing = 'mean': the training means are not available. Drop rows with missing values")
+        raise DataError("missing = 'mean': the training means are not available. Drop rows with missing values.")
     given = {key: schema.options[key] for key in READ_OPTIONS if key in schema.options}
     options = ReadOptions(**given | {key: value for key, value in reading.items() if value is not None and value != ()})
-    excluded = [*schema.options.get("drop", ()), *schema.options.get("aside", ()), schema.options.get("label")]
+    excluded = [*schema.options.get("drop", ()), *schema.options.get("aside", ()), schema.options.get("label"), *aside]
     raw = read_file(source, str(source), options)
     raw = transpose_table(raw, excluded)[0] if options.transpose else raw
     sources = category_columns(schema.categories)
     names = list(dict.fromkeys(sources.get(name, name) for name in schema.names))
-    require_columns(raw, names)
+    require_columns(raw, [*names, *aside])
     columns, changes = read_numbers(raw, names, options.marks, options.na_values, schema.categories)
     notes, unseen = [*raw.notes, *changes], list[str]()
     if others := [name for name in raw.columns if name not in {*names, *excluded}]:
@@ -89,7 +95,7 @@ def read_table_as(schema: Schema, source: str | Path, *, missing: str | None = N
             row = next(i for i, text in enumerate(texts) if text is not None)
             raise DataError(
                 f"column {name!r} contains {texts[row]!r} in {format_row(row)}, but the training table had finite "
-                "numbers. Correct it, or leave it empty"
+                "numbers. Correct it, or leave it empty."
             )
         if known is not None and (unknown := sorted({*filter(None, texts)} - {*known})):
             row = next(i for i, text in enumerate(texts) if text in unknown)
@@ -98,13 +104,18 @@ def read_table_as(schema: Schema, source: str | Path, *, missing: str | None = N
                 f"table had {format_list(map(repr, known))}"
             )
     if unseen and missing == "error":
-        raise DataError(f"{'; '.join(unseen)}. Correct them, or treat them as missing", remedies=("missing",))
+        raise DataError(f"{'; '.join(unseen)}. Correct them, or treat them as missing.", remedies=("missing",))
     X, made = encode_columns(columns, schema.categories)
     X = X[:, [made.index(name) for name in schema.names]]
     means = None if schema.means is None else np.array(schema.means)
     X, mask, changes = clean_missing(X, schema.names, missing, means=means)
     if not mask.any():
-        raise DataError(f"none of the {len(mask)} rows is complete")
+        raise DataError(f"none of the {len(mask)} rows is complete.")
     notes += [*(f"{text}: treated as missing" for text in unseen), *changes]
     points = np.array(raw.row_names)[mask] if options.transpose else None
-    return Table(np.ascontiguousarray(X), schema.names, None, (), np.flatnonzero(mask), tuple(notes), points=points)
+    missing_texts = MISSING_TEXTS.union(options.na_values)
+    unchanged = {
+        column: np.array(unchanged_texts(raw.columns[column], missing_texts), dtype=object)[mask] for column in aside
+    }
+    rows, X = np.flatnonzero(mask), np.ascontiguousarray(X)
+    return Table(X, schema.names, None, (), rows, tuple(notes), unchanged, points=points)

@@ -9,6 +9,7 @@ import numpy as np
 
 from diffrac_cvx.datasets.columns import (
     MAX_CATEGORIES,
+    MISSING_TEXTS,
     RawTable,
     as_texts,
     category_columns,
@@ -22,10 +23,11 @@ from diffrac_cvx.datasets.columns import (
     is_number,
     read_numbers,
     text_error,
+    unchanged_texts,
 )
 from diffrac_cvx.datasets.file_columns import ReadOptions, read_file, transpose_table
 from diffrac_cvx.datasets.suspects import find_suspects, find_total
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.errors import DataError, sentence
 from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int
 
 MISSING_POLICIES = ("error", "drop", "mean")
@@ -112,7 +114,8 @@ def read_table(
         Path of a .csv, .tsv, .txt, .dat or .data file (any separator), or of an .xlsx, .parquet or .libsvm file, each
         possibly compressed as .gz; or the bytes of such a file.
     label : str, optional
-        Column with the labels (numbers or text).  In a LIBSVM file, "y" by default.
+        Column with the known classes of the rows (numbers or text), which are not used to find clusters.  In a LIBSVM
+        file, "y" by default.
     drop : sequence of str
         Columns to drop, such as sample IDs.
     one_hot : sequence of str, or "all"
@@ -139,7 +142,8 @@ def read_table(
     sheet : str, optional
         Sheet of an Excel file, by default the first.
     aside : sequence of str
-        Columns that are not features and are returned unchanged, such as partially known labels.
+        Columns that are not features and are returned as the text of the file, such as sample IDs or partially known
+        labels.
     transpose : bool
         Whether the rows of the file are the features, as for gene expression, and its columns the points.  The first
         column, if it has no name, else the first text column then has the feature names, to which the other parameters
@@ -179,7 +183,7 @@ def read_table(
     messages = [*raw.notes, *changes]
     features = {column: columns[column] for column in used if column not in {*targets, *aside}}
     if not features:
-        raise DataError("no column is left as a feature")
+        raise DataError("no column is left as a feature.")
     texts = [column for column, entries in features.items() if entries.dtype == object]
     if one_hot == "all":
         counts = {column: len({*features[column]} - {None}) for column in texts}
@@ -195,7 +199,7 @@ def read_table(
     unlabeled = None if labels is None else np.array([text is None for text in labels])
     X, mask, changes = clean_missing(X, names, missing, unlabeled)
     if len(X) < 2:
-        raise DataError(f"{'one' if len(X) else 'no'} row is left; clustering needs at least two rows")
+        raise DataError(f"{'one' if len(X) else 'no'} row is left; clustering needs at least two rows.")
     messages += changes
     if top_variance is not None:
         largest = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:top_variance])
@@ -211,7 +215,9 @@ def read_table(
     messages += changes
     text = None if labels is None else labels[mask].astype(str)
     classes = () if text is None else tuple(np.unique(text).tolist())
-    excluded = {column: np.array(as_texts(columns[column]), dtype=object)[mask] for column in aside}
+    missing_texts = MISSING_TEXTS.union(na_values)
+    unchanged = {column: unchanged_texts(raw.columns[column], missing_texts) for column in aside}
+    excluded = {column: np.array(texts, dtype=object)[mask] for column, texts in unchanged.items()}
     points = np.array(raw.row_names)[mask] if transpose else None
     return Table(X, names, text, classes, rows, tuple(messages), excluded, categories, options, points, suspects)
 
@@ -226,7 +232,7 @@ def require_columns(table: RawTable, names: Sequence[str]) -> None:
         if not note:
             raise DataError(message)
         other = "no" if "column names." in note else "yes"
-        raise DataError(f"{message}. Note: {note}", remedies=("header",), columns=((other, "header"),))
+        raise DataError(f"{message} {sentence('Note: ' + note)}", remedies=("header",), columns=((other, "header"),))
 
 
 def row_title(table: RawTable, row: int) -> str:
@@ -251,16 +257,16 @@ def clean_missing(
     labeled = mask & ~absent[:, X.shape[1] :].any(axis=1)
     if means is None and labeled.any() and (empty := is_missing[labeled].all(axis=0)).any():
         valueless = [names[j] for j in np.flatnonzero(empty).tolist()]
-        raise drop_error(f"columns without any value: {format_list(map(repr, valueless))}. Drop them", valueless)
+        raise drop_error(f"columns without any value: {format_list(map(repr, valueless))}. Drop them.", valueless)
     wrong = absent & mask[:, None]
     if missing == "error" and wrong.any():
         titles = [*(f"column {name!r}" for name in names), "the label"]
         counts = [f"{titles[j]} ({int(wrong[:, j].sum())})" for j in np.flatnonzero(wrong.any(axis=0))]
         row, column = np.argwhere(wrong)[0].tolist()
         raise DataError(
-            f"values are missing in {int(wrong.any(axis=1).sum())} of {len(X)} rows: {format_list(counts)}; the first "
-            f"missing value is in {format_row(row)}, {titles[column]}. Drop these rows, or replace missing values by "
-            "the column mean",
+            f"values are missing in {int(wrong.any(axis=1).sum())} of {len(X)} rows: {format_list(counts)}, first "
+            f"in {format_row(row)}, {titles[column]}. Drop these rows, or replace missing values by "
+            "the column mean.",
             remedies=("missing",),
         )
     mask = labeled & ~is_missing.any(axis=1) if missing == "drop" else labeled

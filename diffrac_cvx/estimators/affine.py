@@ -219,7 +219,7 @@ def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clus
     """Raise if there are sign constraints and not exactly two clusters."""
     if penalty.nonnegative is not None and n_clusters != 2:
         raise ParameterError(
-            f"nonnegative needs two clusters: it is not available for {what} = {n_clusters}; remove it"
+            f"nonnegative needs two clusters: it is not available for {what} = {n_clusters}. Remove it."
         )
 
 
@@ -254,7 +254,7 @@ def choose_seed(random_state: Any) -> int:
     try:
         generator = check_random_state(random_state)
     except ValueError:
-        raise ParameterError(f"random_state = {random_state!r} must be a seed, a RandomState or None") from None
+        raise ParameterError(f"random_state = {random_state!r} must be a seed, a RandomState or None.") from None
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int((copy.deepcopy(generator) if random_state is None else generator).randint(2**31 - 1))

@@ -18,7 +18,7 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_1d, kmeans_centered
 from diffrac_cvx.rounding.diagnostics import find_diagnostics
-from diffrac_cvx.rounding.directions import oriented_direction
+from diffrac_cvx.rounding.directions import LabelRegression
 from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_indices, cluster_jointly, explained_variance
 from diffrac_cvx.rounding.two_clusters import threshold_between
 from diffrac_cvx.solvers import low_rank
@@ -106,7 +106,7 @@ def round_to_partition(X: Any, setting: GridSetting, result: Result, n_clusters:
     elif n_clusters == 1:
         functions = AffineScores(np.zeros(X.shape[1]), np.zeros(()))
     else:
-        _, v = oriented_direction(X, kmeans_centered(result.F, X.weights), weights)
+        _, v = LabelRegression(X, weights).oriented(kmeans_centered(result.F, X.weights))
         projections = X @ v
         functions = AffineScores(v, np.asarray(-threshold_between(projections, kmeans_1d(projections, X.weights))))
     return AffinePartition(setting, n_clusters, functions, result)

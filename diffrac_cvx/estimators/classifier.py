@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
+from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, sentence
 from diffrac_cvx.estimators.affine import AffineClusterer, limited, optimality_gap, recentered, require_one_direction
 from diffrac_cvx.machine.deadlines import deadline_after, is_late, seconds_left, time_limited
 from diffrac_cvx.points.checks import (
@@ -164,7 +164,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         ridges, fractions = self._settings()
         self.ridge_, self.labeled_weight_ = ridges[0], fractions[0]
         if y is None:
-            raise DataError("DiffracClassifier requires y to be passed, but the target y is None")
+            raise DataError("DiffracClassifier requires y to be passed, but the target y is None.")
         given = table_array(self._read_table(X, ensure_min_samples=2))
         self.classes_, classes = read_classes(y, len(given), self.unlabelled)
         require_one_direction(self._penalty, len(self.classes_), "the number of classes")
@@ -173,7 +173,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         if len(absent := np.setdiff1d(np.arange(len(self.classes_)), seen)):
             name = self.classes_[absent[0]]
             raise DataError(
-                f"all labelled points of class {name} have sample_weight 0; give one of them a positive weight"
+                f"all labelled points of class {name} have sample_weight 0. Give one of them a positive weight."
             )
         settings = list(product(ridges, fractions))
         if len(settings) > 1:
@@ -199,8 +199,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         fractions = WEIGHT_FRACTIONS if isinstance(weight, str) else (nonnegative(weight, "labeled_weight"),)
         if fractions[0] >= 1.0:
             raise ParameterError(
-                f"labeled_weight = {format_exact(fractions[0])} leaves unlabelled points without weight; use a value "
-                "less than 1"
+                f"labeled_weight = {format_exact(fractions[0])} leaves unlabelled points without weight. Use a value "
+                "less than 1."
             )
         return ridges, fractions
 
@@ -251,7 +251,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         try:
             return float(accuracy_score(y, predicted, sample_weight=weights))
         except (TypeError, ValueError) as error:
-            raise DataError(f"y cannot be compared with the classes: {error}") from None
+            raise DataError(f"y cannot be compared with the classes: {sentence(error)}") from None
 
 
 def read_classes(y: Any, n: int, unlabelled: object) -> tuple[npt.NDArray[Any], ClusterIndices]:
@@ -261,25 +261,25 @@ def read_classes(y: Any, n: int, unlabelled: object) -> tuple[npt.NDArray[Any], 
     except (TypeError, ValueError) as error:
         raise DataError(str(error)) from None
     if len(given) != n:
-        raise DataError(f"y has {len(given)} entries for {n} points")
+        raise DataError(f"y has {len(given)} entries for {n} points.")
     values, known = split_unlabelled(given, unlabelled, "y")
     names = given[known] if given.dtype.kind in "biuf" else np.array([values[i] for i in np.flatnonzero(known)])
     if names.dtype.kind == "f" and not np.isfinite(names).all():
-        raise DataError(f"y contains {names[~np.isfinite(names)][0]}; mark unlabelled points by None, NaN or -1")
+        raise DataError(f"y contains {names[~np.isfinite(names)][0]}. Mark unlabelled points by None, NaN or -1.")
     if unlabelled is None and known.all() and names.dtype.kind in "iuf" and set(names.tolist()) == {-1, 1}:
         message = "y contains only -1 and 1, which are taken for two classes; pass unlabelled=-1 if -1 means unlabelled"
         warnings.warn(message, DegenerateDataWarning, stacklevel=4)
     if not len(names):
-        raise DataError("y has no labels; label points of at least two classes, or use DiffracClustering")
+        raise DataError("y has no labels. Label points of at least two classes, or use DiffracClustering.")
     try:
         check_classification_targets(names)
         classes, indices = np.unique(names, return_inverse=True)
     except (TypeError, ValueError) as error:
-        raise DataError(f"y cannot be used: {error}") from None
+        raise DataError(f"y cannot be used: {sentence(error)}") from None
     if len(classes) == 1:
         raise DataError(
-            f"y has only one class, {classes[0]}; label points of at least two classes, or pass these labels to "
-            "DiffracClustering as constraints=dc.Constraints(labels=...)"
+            f"y has only one class, {classes[0]}. Label points of at least two classes, or pass these labels to "
+            "DiffracClustering as constraints=dc.Constraints(labels=...)."
         )
     found = np.full(n, UNLABELED, dtype=np.int64)
     found[known] = indices

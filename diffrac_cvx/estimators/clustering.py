@@ -31,7 +31,7 @@ from diffrac_cvx.points.checks import (
     require_flag,
     rows_with_weight,
 )
-from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_constraints
+from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_numbered
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
 from diffrac_cvx.points.table import Table, array_table
@@ -42,7 +42,7 @@ from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
-from diffrac_cvx.rounding.directions import best_affine_function, best_direction, oriented_direction
+from diffrac_cvx.rounding.directions import LabelRegression, best_affine_function
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
 from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact.portfolio import optimal_labels
@@ -257,7 +257,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         require_flag(self.unequal, "unequal")
         require_flag(self.prove, "prove")
         one_of(self.solver, "solver", tuple(SOLVERS))
-        require_constraints(constraints)
+        require_numbered(constraints, self)
         table = self._read_table(X, ensure_min_samples=2)
         n, given_rows = table.shape[0], constraints is not None and constraints.are_linear
         pairs = constraints.without_linear if constraints is not None and given_rows else constraints
@@ -271,16 +271,16 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.n_clusters_ = K
         if K != 2 and (chunklets.has_known_labels or np.any(chunklets.sign < 0.0)):
             raise ParameterError(
-                f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters; use must_link and "
-                "groups"
+                f"n_clusters = {K}: cannot_link and labels of constraints are about two clusters. Use must_link and "
+                "groups."
             )
         require_one_direction(self._penalty, K)
         if n < K:
-            raise ParameterError(f"n_clusters = {K} is more than the {n} points; reduce n_clusters")
+            raise ParameterError(f"n_clusters = {K} is more than the {n} points. Reduce n_clusters.")
         if given_rows and K != 2:
-            raise ParameterError(f"n_clusters = {K}: bags, order, sizes and rows are about two clusters; remove them")
+            raise ParameterError(f"n_clusters = {K}: bags, order, sizes and rows are about two clusters. Remove them.")
         if self.prove and K != 2:
-            raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}; omit one of them")
+            raise ParameterError(f"prove = True supports two clusters only, not n_clusters = {K}. Omit one of them.")
         weights = as_weights(sample_weight, n, min_positive=max(K, 2))
         streamed = hasattr(table, "toarray") or (is_out_of_core(table) and many_rows(*table.shape))
         plain = K == 2 and weights is None and not chunklets.max_size and self.solver in ("low_rank", "fista")
@@ -334,9 +334,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Return the number of clusters of the largest prediction strength."""
         n, penalty = len(given), self._penalty
         if n < MIN_AUTO_POINTS:
-            raise ParameterError(f"n_clusters = 'auto' needs at least {MIN_AUTO_POINTS} points, not {n}; give a number")
+            raise ParameterError(f"n_clusters = 'auto' needs {MIN_AUTO_POINTS} points or more, not {n}. Give a number.")
         if penalty.nonnegative is not None:
-            raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'; remove it")
+            raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'. Remove it.")
         ridge: Any = penalty.ridge  # one for all columns, or one each
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
         X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)
@@ -374,13 +374,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             self.label_gap_ = width_of(self.lower_bound_, found.upper)
         elif found.upper >= objective:
             return
-        y = found.labels
+        y, regression = found.labels, LabelRegression(data.X, pair_penalty)
         if not (given_rows or chunklets_of(constraints, len(X)).has_known_labels):
-            oriented, _ = oriented_direction(data.X, rows_with_weight(y, weights), pair_penalty)
+            oriented, _ = regression.oriented(rows_with_weight(y, weights))
             agreement = y @ (2.0 * self.labels_ - 1.0)
             y = y * np.sign(agreement or 1.0 if pair_penalty.is_even else oriented @ rows_with_weight(y, weights))
         mean = float(data.X.mean_of(rows_with_weight(y, weights)))
-        v = best_direction(data.X, rows_with_weight(y, weights) - mean, pair_penalty)
+        v = regression.direction(rows_with_weight(y, weights) - mean)
         self._store_functions(v, (1.0 - self.nu) * mean, data)
         self.labels_ = (y > 0.0).astype(np.int64)
         if weights is not None and weights.has_zeros and constraints is None:

@@ -31,7 +31,7 @@ from diffrac_cvx.points.checks import (
     positive_int,
     repetitions,
 )
-from diffrac_cvx.points.constraints import Constraints, chunklets_of
+from diffrac_cvx.points.constraints import Constraints, chunklets_of, require_numbered
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, suggested_lam
@@ -196,6 +196,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         tol, counts = positive(self.tol, "tol"), self._counts()
         given = table_array(self._read_table(X, ensure_min_samples=max(counts[-1], 2)))
         columns = self._on_columns(UNIT_PENALTY)
+        require_numbered(constraints, self)
         chunklets_of(constraints, len(given))  # raises an error if the constraints do not fit
         for count in counts:
             require_one_direction(columns, count)
@@ -226,7 +227,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Return the checked and sorted numbers of clusters."""
         counts = sorted({positive_int(value, "n_clusters") for value in array_of(self.n_clusters).ravel().tolist()})
         if not counts or (counts[0] == 1 and len(counts) > 1):
-            raise ParameterError(f"n_clusters = {self.n_clusters!r} must be an integer, or several integers >= 2")
+            raise ParameterError(f"n_clusters = {self.n_clusters!r} must be an integer, or several integers >= 2.")
         return tuple(counts)
 
     def _settings(self, shape: tuple[int, ...], columns: Penalty) -> list[GridSetting]:
@@ -241,7 +242,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         for name, values, check in given:
             distinct = np.unique([check(value, name) for value in array_of(values).ravel().tolist()])
             if distinct.size == 0:
-                raise ParameterError(f"{name} is empty; give at least one number")
+                raise ParameterError(f"{name} is empty. Give at least one number.")
             down.append(distinct.tolist()[::-1])
         settings = [GridSetting(lam, ridge, nu, columns) for nu, ridge, lam in product(*down[::-1])]
         default = default_setting(settings)

@@ -51,12 +51,12 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
         If the estimator is of another class or not fitted, or the table is not the one of the fit.
     """
     if type(model) not in ESTIMATORS.values():
-        more = "; save its last step, a model of the transformed table" if hasattr(model, "steps") else ""
-        raise ParameterError(f"model is a {type(model).__name__}, which cannot be saved{more}")
+        more = " Save its last step, a model of the transformed table." if hasattr(model, "steps") else ""
+        raise ParameterError(f"model is a {type(model).__name__}, which cannot be saved.{more}")
     if not hasattr(model, "coef_"):
-        raise ParameterError("model is not fitted; fit it first")
+        raise ParameterError("model is not fitted. Fit it first.")
     if table is not None and len(table.names) != (d := model.n_features_in_):
-        raise ParameterError(f"table has {len(table.names)} features, model has {d}; pass the table of the fit")
+        raise ParameterError(f"table has {len(table.names)} features, model has {d}. Pass the table of the fit.")
     names = getattr(model, "feature_names_in_", None)
     schema = Schema.of(table) if table is not None else None if names is None else Schema(tuple(map(str, names)))
     record = {

@@ -12,9 +12,8 @@ def require_memory(bytes_needed: float, what: str, remedy: str, limit: float | N
     """Raise ResourceError if `bytes_needed` exceeds the limit in bytes, by default the available memory."""
     available = available_memory() if limit is None else limit
     if bytes_needed > available:
-        raise ResourceError(
-            f"{what} needs about {bytes_needed / 1e9:.3g} GB, but only {available / 1e9:.3g} GB are available; {remedy}"
-        )
+        needed = f"{bytes_needed / 1e9:.3g} GB, but only {available / 1e9:.3g} GB are available"
+        raise ResourceError(f"{what} needs about {needed}. {remedy[0].upper()}{remedy[1:]}.")
 
 
 def available_memory() -> float:

@@ -145,10 +145,13 @@ class Worker:
         return pickle.loads(answer)
 
     def close(self) -> None:
-        """Kill the process."""
+        """Kill the process and close its pipes."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+            for pipe in (self.process.stdin, self.process.stdout):
+                with contextlib.suppress(OSError):  # a message was not sent completely
+                    pipe.close()  # type: ignore[union-attr]  # both are pipes
 
 
 def main() -> None:

@@ -80,7 +80,7 @@ class Display:
         else:
             self.axes_ = tuple(np.ravel(np.array(ax, dtype=object)))[:panels]
             if len(self.axes_) < panels:
-                raise ParameterError(f"ax has {len(self.axes_)} axes for {panels} panels")
+                raise ParameterError(f"ax has {len(self.axes_)} axes for {panels} panels.")
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self.axes_
 
@@ -147,5 +147,5 @@ def as_feature_names(features: npt.ArrayLike | None, d: int) -> list[str]:
         return [f"x{j}" for j in range(d)]
     names = [str(name) for name in np.asarray(features).ravel()]
     if len(names) != d:
-        raise DataError(f"there are {len(names)} feature names for {d} features")
+        raise DataError(f"there are {len(names)} feature names for {d} features.")
     return names

@@ -13,6 +13,8 @@ from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import leading_direction
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, threshold_between
 
+MIN_BINS, MAX_BINS = 10, 40  # of a histogram
+
 
 class DirectionDisplay(canvas.Display):
     """Display of the coefficients of a direction and its support.
@@ -50,7 +52,7 @@ class DirectionDisplay(canvas.Display):
         self.per_deviation = per_deviation
         self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
         if self.support.shape != self.coefficients.shape:
-            raise DataError(f"support has shape {self.support.shape} for {len(self.coefficients)} features")
+            raise DataError(f"support has shape {self.support.shape} for {len(self.coefficients)} features.")
 
     @classmethod
     def from_result(
@@ -142,6 +144,8 @@ class ProjectionDisplay(canvas.Display):
         with the labels.
     symbol : str
         Label of the horizontal axis.
+    kind : str
+        What the labels are, for the legend, such as "cluster"; "label" by default.
 
     Attributes
     ----------
@@ -157,19 +161,20 @@ class ProjectionDisplay(canvas.Display):
         labels: npt.ArrayLike,
         threshold: float | None = None,
         symbol: str = "projection $x^\\top v$",
+        kind: str = "label",
     ) -> None:
         self.projection = as_matrix(np.reshape(projection, (-1, 1)), "projection")[:, 0]
         self.labels = np.asarray(labels)
         self.classes = np.unique(self.labels)
         if self.labels.shape != self.projection.shape:
-            raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points")
+            raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points.")
         between = threshold_between(self.projection, kmeans_1d(self.projection)) if threshold is None else threshold
         self.threshold = float(between)
-        self.symbol = symbol
+        self.symbol, self.kind = symbol, kind
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: npt.ArrayLike, y: npt.ArrayLike | None = None, *, output: int = 0
+        cls, estimator: Any, X: npt.ArrayLike, y: npt.ArrayLike | None = None, *, output: int = 0, kind: str = "label"
     ) -> Self:
         """Return the display of the decision function of a fitted estimator, with threshold 0.
 
@@ -183,6 +188,8 @@ class ProjectionDisplay(canvas.Display):
             Labels of the histograms; by default the sign of the decision function, as 0 and 1.
         output : int
             Column of the decision function, if there are several.
+        kind : str
+            What the labels are, for the legend.
 
         Raises
         ------
@@ -192,34 +199,47 @@ class ProjectionDisplay(canvas.Display):
         values = np.asarray(estimator.decision_function(X), dtype=float)
         values = values if values.ndim == 1 else values[:, output]
         labels = (values > 0.0).astype(int) if y is None else y
-        return cls(values, labels, 0.0, "decision function $x^\\top w + b$")
+        return cls(values, labels, 0.0, "decision function $x^\\top w + b$", kind)
 
-    def plot(self, ax: canvas.Axes | None = None, *, bins: int | Array = 40, **kwargs: Any) -> Self:
-        """Draw the histograms with common bins, and the threshold.
+    def plot(self, ax: canvas.Axes | None = None, *, bins: int | Array | None = None, **kwargs: Any) -> Self:
+        """Draw the histograms with common bins, and the threshold, which is an edge of a bin if it is among the points.
 
         Parameters
         ----------
         ax : Axes, optional
             By default those of a new figure.
-        bins : int or array
-            Number of bins, or their edges.
+        bins : int or array, optional
+            Number of bins, to which one may be added, or their edges.  By default twice the square root of the number
+            of points, from 10 to 40.
         **kwargs
             Passed to ``Axes.hist``.
         """
         (ax,) = self._open(ax)
-        edges: list[float] = np.histogram_bin_edges(self.projection, bins).tolist()
+        if bins is None:
+            bins = int(np.clip(2.0 * len(self.projection) ** 0.5, MIN_BINS, MAX_BINS))
+        edges = edges_at(self.threshold, np.histogram_bin_edges(self.projection, bins), is_fixed=np.ndim(bins) > 0)
         self.bars_: list[Any] = []
         for k, label in enumerate(self.classes):
             points = self.projection[self.labels == label]
             color = canvas.style_of(k).color
             text = f"{label:g}" if isinstance(label, Number) else canvas.format_name(str(label))
             style: dict[str, Any] = {"histtype": "stepfilled", "facecolor": (color, 0.35), "edgecolor": color}
-            style |= {"linewidth": 1.2, "label": f"label {text}, {len(points)} points"}
+            style |= {"linewidth": 1.2, "label": f"{self.kind} {text}, {len(points)} points"}
             self.bars_.append(ax.hist(points, edges, **style | kwargs)[2])
         self.threshold_line_ = ax.axvline(self.threshold, color=canvas.GRAY, ls="--", lw=1.0, label="threshold")
         ax.set_xlabel(self.symbol)
         ax.set_ylabel("number of points")
+        ax.locator_params(axis="y", integer=True)
         ax.margins(y=0.05 + 0.1 * (min(len(self.classes), canvas.MAX_LEGEND_ENTRIES) + 1))  # room for the legend
         drawn = [bars[0] for bars in self.bars_]
         self.legend_ = canvas.short_legend(ax, drawn, [self.threshold_line_], fontsize="small", loc="upper left")
         return self
+
+
+def edges_at(threshold: float, edges: Array, *, is_fixed: bool) -> list[float]:
+    """Return bins shifted so that the threshold is an edge, unless they are fixed or do not contain it."""
+    if is_fixed or not edges[0] < threshold < edges[-1]:
+        return list(edges.tolist())
+    width = edges[1] - edges[0]
+    below, above = np.ceil((threshold - edges[0]) / width), np.ceil((edges[-1] - threshold) / width)
+    return list((threshold + width * np.arange(-below, above + 1.0)).tolist())

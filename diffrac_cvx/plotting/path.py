@@ -84,9 +84,9 @@ class PathDisplay(canvas.Display):
             panels = list(defaults | PANEL_LABELS)[: 2 if ax is None else min(np.size(np.array(ax, dtype=object)), 2)]
         asked = [one_of(name, "panels", PANEL_LABELS) for name in ([panels] if isinstance(panels, str) else panels)]
         if "error" in asked and self.path.error is None:
-            raise ParameterError("the path has no error. Pass y to nu_path or lambda_path")
+            raise ParameterError("the path has no error. Pass y to nu_path or lambda_path.")
         if "groups" in asked and self.path.groups.are_single:
-            raise ParameterError("the path has no groups. Pass a penalty with groups to nu_path or lambda_path")
+            raise ParameterError("the path has no groups. Pass a penalty with groups to nu_path or lambda_path.")
         self.lines_, self.texts_, self.fill_ = {}, [], None
         labels = PANEL_LABELS | {"coefficients": canvas.PER_DEVIATION}
         size = canvas.WIDTH, 1.2 + 1.9 * len(asked)

@@ -41,7 +41,7 @@ class BracketDisplay(Display):
 
     def __init__(self, histories: Sequence[Sequence[Progress]], names: Sequence[str]) -> None:
         if not histories or len(histories) != len(names) or not all(histories):
-            raise DataError("BracketDisplay needs at least one run, and every run needs a name and a history entry")
+            raise DataError("BracketDisplay needs at least one run, and every run needs a name and a history entry.")
         self.histories = [np.array(history, dtype=float) for history in histories]
         self.names = list(names)
 
@@ -161,11 +161,13 @@ class SpectrumDisplay(Display):
         ]  # fmt: skip
         self.labels_line_, self.directions_line_ = lines
         ax.set_yscale("log")
-        ax.set_ylim(MIN_EIGENVALUE, 2.0)
+        drawn = np.concatenate([values[:most] for values, _ in spectra if values is not None])
+        smallest = drawn[drawn > MIN_EIGENVALUE].min(initial=1.0)
+        ax.set_ylim(max(smallest / 3.0, MIN_EIGENVALUE), 2.0)
         ax.locator_params(axis="x", integer=True)
         ax.set_xlabel("$i$")
         ax.set_ylabel(r"fraction of the trace, $\lambda_i\,/\,\mathrm{tr}$")
-        self.legend_ = ax.legend(frameon=False, loc="upper right")
+        self.legend_ = ax.legend(frameon=False, loc="best")
         return self
 
 
@@ -227,5 +229,5 @@ def normalize(values: npt.ArrayLike) -> Array:
     """Return non-negative numbers divided by their sum; negative numbers are rounding errors and count as 0."""
     clipped = np.maximum(np.asarray(values, dtype=float), 0.0)
     if clipped.ndim != 1 or len(clipped) == 0 or not np.isfinite(clipped).all():
-        raise DataError("a spectrum must be a non-empty 1-d array of finite numbers")
+        raise DataError("a spectrum must be a non-empty 1-d array of finite numbers.")
     return np.asarray(clipped / (clipped.sum() or 1.0))

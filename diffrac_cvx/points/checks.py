@@ -280,18 +280,18 @@ def rounding_floor(mean: Array, n: int) -> Array:
 def warn_constant(constant: npt.NDArray[np.bool_], warn: bool, names: Sequence[object] | None = None) -> None:
     """Warn about constant columns, by name if names are given."""
     if constant.all():
-        warn_degenerate("every column of X is constant up to rounding: there is nothing to cluster", warn)
+        warn_degenerate("every column of X is constant up to rounding: there is nothing to cluster.", warn)
     elif constant.any():
         one = constant.sum() == 1
         which = f"{'column' if one else 'columns'} {format_indices(constant, names=names)} of X"
         does = "is constant up to rounding and carries" if one else "are constant up to rounding and carry"
-        warn_degenerate(f"{which} {does} no information", warn)
+        warn_degenerate(f"{which} {does} no information.", warn)
 
 
 def warn_degenerate(message: str, warn: bool = True) -> None:
     """Warn that the data are degenerate, at the user's line: the first one outside of this package."""
     frame, depth = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("diffrac_cvx."):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("diffrac_cvx."):
         frame, depth = frame.f_back, depth + 1
     if warn:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
@@ -348,7 +348,7 @@ def as_scalar(value: Any, name: str) -> float:
     array = array_of(value)
     if array.ndim != 0 or array.dtype.kind not in "biuf" or not np.isfinite(array):
         shown = value.item() if isinstance(value, np.generic) else value
-        raise ParameterError(f"{name} = {shown!r} must be a finite number")
+        raise ParameterError(f"{name} = {shown!r} must be a finite number.")
     return float(array)
 
 
@@ -361,28 +361,28 @@ def format_exact(number: float) -> str:
 def in_unit_interval(value: Any, name: str) -> float:
     number = as_scalar(value, name)
     if not 0.0 <= number <= 1.0:
-        raise ParameterError(f"{name} = {format_exact(number)} is outside [0, 1]")
+        raise ParameterError(f"{name} = {format_exact(number)} is outside [0, 1].")
     return number
 
 
 def positive(value: Any, name: str) -> float:
     number = as_scalar(value, name)
     if number <= 0.0:
-        raise ParameterError(f"{name} = {format_exact(number)} must be greater than 0")
+        raise ParameterError(f"{name} = {format_exact(number)} must be greater than 0.")
     return number
 
 
 def nonnegative(value: Any, name: str) -> float:
     number = as_scalar(value, name)
     if number < 0.0:
-        raise ParameterError(f"{name} = {format_exact(number)} must not be negative")
+        raise ParameterError(f"{name} = {format_exact(number)} must not be negative.")
     return number
 
 
 def positive_int(value: Any, name: str) -> int:
     number = as_scalar(value, name)
     if number != int(number) or number < 1:
-        raise ParameterError(f"{name} = {value!r} must be a positive integer")
+        raise ParameterError(f"{name} = {value!r} must be a positive integer.")
     return int(number)
 
 
@@ -410,14 +410,14 @@ def require_callback(value: object, name: str = "callback") -> None:
 def require_flag(value: object, name: str) -> None:
     """Raise if a parameter is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name} = {value!r} must be True or False")
+        raise ParameterError(f"{name} = {value!r} must be True or False.")
 
 
 def did_you_mean(value: object, choices: Iterable[object]) -> str:
-    """Return the end of a message that suggests the choice closest to a value, or "" if none is close."""
+    """Return the end of a message that suggests the choice closest to a value, or "." if none is close."""
     known = {str(choice).lower(): str(choice) for choice in choices}
     near = difflib.get_close_matches(str(value).strip().lower(), known, 1)
-    return f"; did you mean {known[near[0]]!r}?" if near else ""
+    return f". Did you mean {known[near[0]]!r}?" if near else "."
 
 
 def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
@@ -430,5 +430,5 @@ def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
 def as_seed(value: Any, name: str, alternative: str = "") -> int:
     """Return a seed, a non-negative integer; `alternative` describes other accepted values in the error message."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
-        raise ParameterError(f"{name} = {value!r} must be {alternative}a seed (a non-negative integer)")
+        raise ParameterError(f"{name} = {value!r} must be {alternative}a seed (a non-negative integer).")
     return int(value)

@@ -205,8 +205,8 @@ class Constraints:
         Chains of points, along which the label may rise from -1 to +1, but not fall.
     n_points : int, optional
         Number n of points; by default that of ``labels``, ``groups``, ``at_most`` or ``equal``.  A table with another
-        number of rows is refused: `take` gives the constraints of some rows.  Pass it with pairs, bags, order or sizes
-        alone: these are otherwise about the rows of any table, such as each fold of a cross-validation.
+        number of rows is refused: `take` gives the constraints of some rows, as do scikit-learn's splitters for each
+        fold.  Pass it with pairs, bags, order or sizes alone: a cross-validation refuses these without it.
 
     Raises
     ------
@@ -279,6 +279,17 @@ class Constraints:
         if self.at_most is None and self.equal is None:  # whose columns are counted with them
             object.__setattr__(made, "n_points", self.n_points)
         return made
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n_points,), by which scikit-learn recognises constraints on the rows of a table."""
+        if self.n_points is None:
+            raise AttributeError("constraints have a shape if n_points is given.")
+        return (self.n_points,)
+
+    def __getitem__(self, rows: Any) -> "Constraints":
+        """Return `take` of rows, so that scikit-learn's splitters pass each fold its own constraints."""
+        return self.take(rows[0] if isinstance(rows, tuple) else rows)
 
     def take(self, rows: npt.ArrayLike) -> "Constraints":
         """Return the constraints of some rows of the table, numbered from 0 in the order of ``rows``.
@@ -442,7 +453,20 @@ def require_constraints(constraints: object) -> None:
     """Raise ParameterError if an argument is neither `Constraints` nor None."""
     if not isinstance(constraints, Constraints | None):
         kind = type(constraints).__name__
-        raise ParameterError(f"constraints is a {kind}; pass dc.Constraints(must_link=..., labels=...)")
+        raise ParameterError(f"constraints is a {kind}. Pass dc.Constraints(must_link=..., labels=...).")
+
+
+def require_numbered(constraints: Constraints | None, estimator: Any) -> None:
+    """Raise DataError if constraints are passed to folds, which have other rows, without their number of points."""
+    require_constraints(constraints)
+    if constraints is None or constraints.n_points is not None:
+        return
+    requests = getattr(getattr(estimator, "_metadata_request", None), "fit", None)
+    if requests is not None and requests.requests.get("constraints") is True:
+        raise DataError(
+            "constraints are passed on to folds, whose rows have other numbers. Pass n_points= to Constraints, so that "
+            "each fold gets those of its rows."
+        )
 
 
 def require_satisfied(labels: Array, chunklets: Chunklets) -> None:

@@ -39,6 +39,7 @@ from diffrac_cvx.relaxations.relaxation import (
     Solution,
     matrix_of,
     parameter,
+    timed,
     value_of,
 )
 from diffrac_cvx.solvers.driver import labels_factor_of_all
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 V_SPACE_ALTERNATIVE = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
 
 
+@timed
 def v_space(
     X: npt.ArrayLike,
     nu: float = 1.0,
@@ -123,6 +125,7 @@ def v_space(
     return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, statement, {"nu": terms.nu}, shortcut=shortcut)
 
 
+@timed
 def v_space_normalized(
     X: npt.ArrayLike,
     nu: float = 1.0,
@@ -152,7 +155,7 @@ def v_space_normalized(
     points = without_collinear(points, penalty)
     require_direction_memory(points, "v_space_normalized")
     if nu == 1.0 and not points.used_columns().any():
-        raise ParameterError("nu = 1 requires a varying column, but every column of X is constant; choose nu < 1")
+        raise ParameterError("nu = 1 requires a varying column, but every column of X is constant. Choose nu < 1.")
     coordinates = scaled_coordinates(points, penalty)
     terms = direction_terms(coordinates, nu)
 
@@ -184,6 +187,7 @@ def v_space_normalized(
     return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, statement, parameters, shortcut)
 
 
+@timed
 def lifted(
     X: npt.ArrayLike,
     nu: float = 1.0,
@@ -227,7 +231,8 @@ def lifted(
     (N, D), ones = coordinates.rows.shape, coordinates.ones
     m, weight = n_rows_of_labels(constraints, points), parameter("nu", nu)
     block = cp.Variable((m + D, m + D), PSD=True, name="YPV_scaled")
-    Y, P, V = block[:N, :N], block[:N, m:], block[m:, m:]
+    root = N**0.5  # the rows of V times root have the trace of Y, and first-order solvers need fewer iterations
+    Y, P, V = block[:N, :N], block[:N, m:] / root, block[m:, m:] / N
     sizes = points.chunklets.sums(np.ones(n))
     imbalance = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / N**2
     fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
@@ -243,7 +248,7 @@ def lifted(
         dual = solver_dual(problem, coordinates, l1_constraints, u)
         # V of the augmented problem (14): its offset b = (1 - nu) 1'y/n, and its products with V, follow from Y and P.
         U, now = psd_factor(matrix_of(block)), value_of(weight)
-        G = coordinates.L @ U[N:]
+        G = coordinates.L @ U[N:] / root
         G = G if now == 1.0 else np.vstack([G, (1.0 - now) * (ones / N) @ U[:N]])
         return read_directions(rounding_bound, problem, np.asarray(G @ G.T), dual)
 
@@ -253,7 +258,7 @@ def lifted(
             C = coordinates.pair_penalty.multiplier(l1_constraints)
             scale = np.diag(coordinates.L)
             C = None if C is None else (C + C.T) / np.outer(2.0 * scale, scale)
-        return Point(unit_rows(U[:m]), coordinates.L @ U[m:], value_of(weight), diagonal_multiplier(unit), C)
+        return Point(unit_rows(U[:m]), coordinates.L @ U[m:] / root, value_of(weight), diagonal_multiplier(unit), C)
 
     def value_at(F: Array, G: Array | None) -> PointValue:
         now, F = value_of(weight), points.chunklets.expand(unit_rows(F)[:N])

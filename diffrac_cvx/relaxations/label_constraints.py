@@ -34,7 +34,7 @@ from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import LabelMatrix, Point, Relaxation, Solution, value_of
-from diffrac_cvx.rounding.directions import oriented_direction
+from diffrac_cvx.rounding.directions import LabelRegression
 from diffrac_cvx.solvers.exact.cuts import WEIGHT_EQUAL, inverse_root, violated_triangles
 from diffrac_cvx.solvers.exact.feasible import FeasibleSigns, require_feasible
 
@@ -102,6 +102,7 @@ class LabelConstraints:
         self.X, self.points, self.penalty, self.constraints = X, points, penalty, constraints
         self.chunklets, self.linear = given.chunklets_of(n), given.linear_of(n)
         self.weights, self.has_products = weights_of(penalty, d), products
+        self.regression = LabelRegression(points, self.weights)
         if not self.weights.is_l1:
             raise ParameterError(
                 "penalty has feature groups or known signs, and the relaxation constraints of labels. Pass one of them."
@@ -261,7 +262,7 @@ class LabelConstraints:
         rounded = []
         for z in found.values():
             labels = self.chunklets.labels_from_signs(z[: self.chunklets.n_chunklets])
-            oriented, v = oriented_direction(self.points, labels, self.weights)
+            oriented, v = self.regression.oriented(labels)
             value = certified_labels_value(self.points, oriented, v, nu, self.weights)
             rounded.append(Rounded(*or_zero_direction(value, v), labels, z))
         return sorted(rounded, key=lambda one: one.value)
@@ -370,6 +371,9 @@ def triangles(relaxation: Relaxation, *, max_rounds: int = 20) -> Relaxation:
     All are stated if Y has at most 18 rows.  Otherwise `solve` solves the problem again with the violated ones, until
     none is violated or ``max_rounds`` is reached; the plain ``problem`` then has none.  Calls of ``solve`` on the
     returned relaxation have bounds on the best labels, as those of `penalized_nu` under linear constraints.
+
+    At nu = 1 and without an l1 penalty, the optimum is that of the best labels if X has at most two columns, whatever n
+    is (Theorem 8 of the companion note).  With four or more columns it may be lower.
 
     Source: Deza and Laurent, Geometry of Cuts and Metrics, 1997.  Not in the paper.
 

@@ -40,6 +40,7 @@ from diffrac_cvx.relaxations.relaxation import (
     Solution,
     matrix_of,
     parameter,
+    timed,
     value_of,
 )
 
@@ -50,6 +51,7 @@ LABEL_SPACE_ALTERNATIVE = "use v_space, whose variable is d x d, or the fast sol
 CORRELATION_ALTERNATIVE = "use another relaxation, because this one is trivial for all data"
 
 
+@timed
 def penalized_nu(
     X: npt.ArrayLike,
     nu: float = 1.0,
@@ -135,16 +137,24 @@ def penalized_nu(
     return under_constraints(found, matrix) if pairs is not constraints else found
 
 
+@timed
 def constrained_alpha(
-    X: npt.ArrayLike, alpha: float, *, constraints: Constraints | None = None, products: bool = False
+    X: npt.ArrayLike,
+    alpha: float,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    ridge: Weight = None,
+    constraints: Constraints | None = None,
+    products: bool = False,
 ) -> Relaxation:
     r"""Return the relaxation in the matrix of labels Y with the imbalance of the clusters fixed.
 
     .. math::
-        \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}\ \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X)^{+} X^\top)
+        \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}\
+        \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X + n\,\mathrm{Diag}(a)^2)^{+} X^\top)
         \quad\text{such that}\quad \tfrac{1}{n^2} 1^\top Y 1 = \alpha
 
-    Source: Eq. (7), section 2.2.
+    Source: Eq. (7), section 2.2, which has no ridge; the ridge a is that of Eq. (16), as in `penalized_nu`.
 
     Parameters
     ----------
@@ -153,6 +163,10 @@ def constrained_alpha(
     alpha : float
         Imbalance (1'y/n)^2 of the clusters, in [0, 1].  Change it later with ``at(alpha=...)``.  At 0 the problem has
         no interior point, and `solve` restricts it to the complement of 1; at 1 the solution is Y = 11'.
+    penalty : Penalty
+        Ridge; default none.
+    ridge : float or (d,) array, optional
+        Weight of the ridge, as an alternative to ``penalty``.
     constraints : Constraints, optional
         Constraints of any kind, stated as in `penalized_nu`.  Then ``lower`` bounds the objective of all labels that
         satisfy them and have this imbalance, ``value`` is the objective at the solver's point, which is feasible up to
@@ -163,24 +177,25 @@ def constrained_alpha(
     Raises
     ------
     DataError, ParameterError
-        If X is invalid or alpha is outside [0, 1].
+        If X is invalid, alpha is outside [0, 1], or the penalty has an l1 term.
     ResourceError
         If an n x n matrix would not fit in memory.
     """
     import cvxpy as cp
 
+    penalty = resolve_penalty(penalty, None, ridge)
     pairs = without_linear(constraints)
     points, alpha = centered_table(centered_data(X), None, pairs), in_unit_interval(alpha, "alpha")
     n = len(points)
     size = label_size(n, "constrained_alpha")
-    H = projection_of(points)
+    H = projection_of(points, ridge_of(penalty, points.shape[1]))
     _, ones, sizes = H.sums
     N, m, weight = len(sizes), n_rows_of_labels(constraints, H.points), parameter("alpha", alpha)
     bordered = cp.Variable((m, m), PSD=True, name="Y")
     Y = bordered if m == N else bordered[:N, :N]
     unit = cp.diag(bordered) == 1
     total = cp.sum(Y) if pairs is None else cp.sum(cp.multiply(np.outer(ones, ones), Y))
-    fixed = total / n**2 == weight
+    fixed = total / n == n * weight  # a row of the norm of those of diag Y = 1, for first-order solvers
 
     def read() -> Solution:
         F = psd_factor(matrix_of(Y), rtol=1e-14)
@@ -189,11 +204,11 @@ def constrained_alpha(
     def shortcut() -> Solution | Relaxation | None:
         if value_of(weight) == 1.0:
             return all_ones(H)
-        return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEAR_BALANCE else None
+        return constrained_balanced(H, penalty, value_of(weight)) if value_of(weight) <= NEAR_BALANCE else None
 
     def read_point() -> Point:
         F, multiplier = unit_rows(psd_factor(matrix_of(bordered), rtol=1e-14)), fixed.dual_value
-        nu = 0.0 if multiplier is None or not np.isfinite(multiplier) else float(multiplier)
+        nu = 0.0 if multiplier is None or not np.isfinite(multiplier) else n * float(multiplier)
         return Point(F, None, nu, diagonal_multiplier(unit))
 
     def value_at(F: Array, _: Array | None) -> PointValue:
@@ -201,9 +216,9 @@ def constrained_alpha(
         return PointValue(F, None, label_value(H, F, 0.0))
 
     def constraints_of_labels() -> LabelConstraints:
-        return LabelConstraints(X, H.points, NO_PENALTY, constraints, products=products)
+        return LabelConstraints(X, H.points, penalty, constraints, products=products)
 
-    pose = lambda: state("imbalance", 1.0, NO_PENALTY, H.points, alpha=value_of(weight))  # noqa: E731
+    pose = lambda: state("imbalance", 1.0, penalty, H.points, alpha=value_of(weight))  # noqa: E731
     problem, size = cp.Problem(cp.Minimize(label_residual(Y, H)), [unit, fixed]), size._replace(side=m, nonzeros=m * m)
     matrix = LabelMatrix(
         Y=bordered, read=read_point, value_at=value_at, constraints=constraints_of_labels, alpha=weight
@@ -215,7 +230,7 @@ def constrained_alpha(
     return found if constraints is None else under_constraints(found, matrix)
 
 
-def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
+def constrained_balanced(H: Projection, penalty: Penalty, alpha: float) -> Relaxation:
     """Return (7) at alpha = 0, where Y1 = 0, on the face Y = N W N'; the columns of N span the complement of 1.
 
     Its solution is read as a point of (7) at alpha, which is 0 or nearly 0, with bounds.
@@ -233,7 +248,7 @@ def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
         return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), alpha, diagonal_multiplier(unit))
 
     size = label_size(n, "constrained_alpha")._replace(side=n - 1, nonzeros=n * n * n // 2)
-    pose = lambda: state("imbalance", 1.0, NO_PENALTY, H.points, alpha=alpha)  # noqa: E731
+    pose = lambda: state("imbalance", 1.0, penalty, H.points, alpha=alpha)  # noqa: E731
     return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(residual), [unit]), read, size, pose)
 
 
@@ -244,6 +259,7 @@ def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -
     return Solution(F=F, value=bounds.upper, bracket=bounds, proofs=to_proof(bounds.multipliers))
 
 
+@timed
 def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     r"""Return the relaxation for k classes, Y = yy' with n x k indicators y, with the imbalance penalised.
 
@@ -278,7 +294,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
 
     points, k, nu = centered_table(centered_data(X)), positive_int(k, "k"), in_unit_interval(nu, "nu")
     if k < 2:
-        raise ParameterError(f"k = {k} must be at least 2")
+        raise ParameterError(f"k = {k} must be at least 2.")
     n = len(points)
     size = label_size(n, "multiclass")
     H = projection_of(points)
@@ -305,6 +321,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     return Relaxation("multiclass", "section 4", problem, read, size, pose, {"nu": weight}, shortcut=shortcut)
 
 
+@timed
 def correlation(X: npt.ArrayLike) -> Relaxation:
     r"""Return the direct relaxation of the correlation, without an imbalance parameter; it is trivial for all data.
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self
 
 import numpy as np
 
 from diffrac_cvx.certificates.certificate import Certificate, Proof
 from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative
 from diffrac_cvx.points.factors import Factor, outer_product
@@ -18,6 +20,8 @@ from diffrac_cvx.problem.result import Bracket
 
 if TYPE_CHECKING:
     import cvxpy as cp
+
+Arguments = ParamSpec("Arguments")
 
 
 class Solution(NamedTuple):
@@ -128,6 +132,8 @@ class Relaxation:
         Function that returns the relaxation, after it was solved, with more inequalities; None if there are none.
     label_matrix : LabelMatrix or None
         Its matrix of labels, for `triangles`.
+    building : list of float
+        Seconds that the builder took, until the time limit of a call of `solve` has counted them.
     """
 
     name: str
@@ -140,6 +146,7 @@ class Relaxation:
     shortcut: Callable[[], Solution | Relaxation | None] = lambda: None
     tighten: Callable[[], Relaxation | None] = lambda: None
     label_matrix: LabelMatrix | None = field(default=None, repr=False)
+    building: list[float] = field(default_factory=list, repr=False)
 
     @property
     def trivial(self) -> Bracket:
@@ -173,6 +180,10 @@ class Relaxation:
             raise ParameterError(f"{self.name} has no solution. Call problem.solve() or dc.solve(relaxation) first.")
         return self.read()
 
+    def count_building(self) -> float:
+        """Return the seconds that the builder took, and 0 from the second call on."""
+        return self.building.pop() if self.building else 0.0
+
     def at(self, **values: float) -> Self:
         """Set parameters by name, in place and without recompilation, and return the relaxation.
 
@@ -184,10 +195,23 @@ class Relaxation:
         for name, value in values.items():
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
-                raise ParameterError(f"{self.name} has no parameter {name!r}; available parameters: {known}")
+                raise ParameterError(f"{self.name} has no parameter {name!r}; available parameters: {known}.")
             checked = in_unit_interval(value, name) if name in ("nu", "alpha") else nonnegative(value, name)
             self.parameters[name].value = checked
         return self
+
+
+def timed(build: Callable[Arguments, Relaxation]) -> Callable[Arguments, Relaxation]:
+    """Let a builder record its seconds, the import of CVXPY included, in the relaxation."""
+
+    @wraps(build)
+    def build_timed(*arguments: Arguments.args, **named: Arguments.kwargs) -> Relaxation:
+        timer = Timer(None)
+        relaxation = build(*arguments, **named)
+        relaxation.building[:] = [timer.elapsed]
+        return relaxation
+
+    return build_timed
 
 
 def parameter(name: str, value: float) -> cp.Parameter:

@@ -1,5 +1,7 @@
 """Directions of labels and of a matrix V, and the affine functions of a factor."""
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 import scipy
@@ -21,7 +23,7 @@ from diffrac_cvx.points.linear_algebra import (
     with_ridge_rows,
 )
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.points.rows import Rows
+from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
@@ -33,6 +35,7 @@ INITIAL_FEATURES = 300  # of the initial working set of a sparse direction, in w
 MAX_SIGN_PATTERNS = 20  # tried before the general solver
 TRIANGULAR_RCOND = 1e-8  # reciprocal condition number above which a triangular system is solved by substitution
 GRAM_RCOND = 1e-5  # the same for the Cholesky factor of a Gram matrix
+TALL = 20  # rows for each column from which the Gram matrix of a small table is factorised
 LATE_ITERATIONS = 20  # of LSQR, when there is no time for a factorisation
 ENTERING_RTOL = 1e-6  # relative violation of its bound at which the gradient of a group enters the working set
 ZERO_GROUP_RTOL = 1e-4  # of the largest group, in unit columns: smaller ones are set to 0 (Clarabel leaves about 1e-6)
@@ -42,74 +45,116 @@ FEWER_FEATURES = "use fewer features"
 ORIGIN_RTOL = 1e-20  # x'Vx over its mean below which a point is the centre up to rounding
 
 
-def best_directions(X: Table, targets: Array, weights: PairPenalty) -> Array:
-    """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
-    found: list[Array] = []
-    for k, target in enumerate(targets.T):  # opposite targets, as for two clusters, are solved once
-        same = next((i for i in range(k) if np.array_equal(targets[:, i], -target)), None)
-        found.append(best_direction(X, target, weights) if same is None else -found[same])
-    return np.array(found).reshape(-1, X.shape[1])
+class LabelRegression:
+    """Penalised least squares of labels on a table: what does not depend on the labels is computed once.
 
-
-def oriented_direction(X: Table, labels: Array, weights: PairPenalty) -> tuple[Array, Array]:
-    """Return labels in {-1, +1} and their best direction; with sign constraints, of y and -y the one of lower cost."""
-    centered = labels - X.mean_of(labels)
-    v = best_direction(X, centered, weights)
-    if weights.is_even:
-        return labels, v
-    other, Xty = best_direction(X, -centered, weights), X.rmatvec(X.times_counts(centered))
-    # At its best scale the cost of a direction is 1 - Xty'v.
-    return (labels, v) if Xty @ v >= -(Xty @ other) else (-labels, other)
-
-
-def best_direction(points: Table, target: Array, weights: PairPenalty) -> Array:
-    """Return argmin over feasible v of |target - X v|^2/n + sum a_i^2 v_i^2 plus the penalty on pairs, at vv'.
-
-    Without a penalty on pairs this is least squares on the rows.  With an l1 penalty, (sum c_i |v_i|)^2, Newton's
-    method on sign patterns is tried on the rows, if all features have a ridge or n >= d.  Otherwise a working set grows
-    by the groups of features whose gradient violates the optimality conditions.  The mean of squares uses the sample
-    weights.  After the deadline the direction may be suboptimal.  Raises if a factorisation would not fit in memory.
+    Attributes
+    ----------
+    X : Table
+        Points, with weights, constraints and excluded columns.
+    weights : PairPenalty
+        Weights of the ridge and of the penalty on pairs.
     """
-    if points.excluded is not None:  # columns that are excluded have no coefficient, not even of rounding
-        v, included = np.zeros(points.shape[1]), np.setdiff1d(np.arange(points.shape[1]), points.excluded.columns)
-        v[included] = best_direction(points.columns(included), target, weights.restrict(included))
+
+    def __init__(self, X: Table, weights: PairPenalty) -> None:
+        self.X, self.weights, d = X, weights, X.shape[1]
+        self.included = np.arange(d)
+        if X.excluded is not None:  # columns that are excluded have no coefficient, not even of rounding
+            self.included = np.setdiff1d(self.included, X.excluded.columns)
+            X, weights = X.columns(self.included), weights.restrict(self.included)
+        self.rows = X.weighted_rows()
+        roots = np.sqrt(self.rows.mean_squares() + weights.a**2 + weights.c**2)
+        self.scale = inverse_or_one(weights.group_max(roots))
+        self.pairs = weights.scaled(self.scale)
+        self.gram: tuple[Indices, Array] | None = None  # of the last working set
+
+    @cached_property
+    def Z(self) -> Array:
+        """Rows in scaled columns, over the root of their number."""
+        return np.asarray(self.rows.array() * (self.scale / len(self.rows) ** 0.5))
+
+    @cached_property
+    def ridge_regression(self) -> "RidgeRegression":
+        return RidgeRegression(self.Z, self.pairs.a)
+
+    def directions(self, targets: Array) -> Array:
+        """Return the directions of `direction`, shape (k, d), for the columns of targets, (n, k)."""
+        found: list[Array] = []
+        for k, target in enumerate(targets.T):  # opposite targets, as for two clusters, are solved once
+            same = next((i for i in range(k) if np.array_equal(targets[:, i], -target)), None)
+            found.append(self.direction(target) if same is None else -found[same])
+        return np.array(found).reshape(-1, self.X.shape[1])
+
+    def oriented(self, labels: Array) -> tuple[Array, Array]:
+        """Return labels in {-1, +1} and their direction; with sign constraints, of y and -y the one of lower cost."""
+        X, centered = self.X, labels - self.X.mean_of(labels)
+        v = self.direction(centered)
+        if self.weights.is_even:
+            return labels, v
+        other, Xty = self.direction(-centered), X.rmatvec(X.times_counts(centered))
+        # At its best scale the cost of a direction is 1 - Xty'v.
+        return (labels, v) if Xty @ v >= -(Xty @ other) else (-labels, other)
+
+    def direction(self, target: Array) -> Array:
+        """Return argmin over feasible v of |target - X v|^2/n + sum a_i^2 v_i^2 plus the penalty on pairs, at vv'.
+
+        Without a penalty on pairs this is least squares on the rows.  With an l1 penalty, (sum c_i |v_i|)^2, Newton's
+        method on sign patterns is tried on the rows, if all features have a ridge or n >= d.  Otherwise a working set
+        grows by the groups of features whose gradient violates the optimality conditions.  The mean of squares uses the
+        sample weights.  After the deadline the direction may be suboptimal.  Raises if a factorisation would not fit in
+        memory.
+        """
+        v = np.zeros(self.X.shape[1])
+        v[self.included] = self.scaled_direction(self.X.times_root_counts(target)) * self.scale
         return v
-    target, X = points.times_root_counts(target), points.weighted_rows()
-    scale = inverse_or_one(weights.group_max(np.sqrt(X.mean_squares() + weights.a**2 + weights.c**2)))
-    pairs = weights.scaled(scale)
-    ridge = pairs.a
-    n, d = X.shape
-    if X.in_memory and pairs.splits_into_blocks:
-        Z, b = X.array() * (scale / n**0.5), target / n**0.5
-        if not pairs.c.any():
-            return ridge_direction(Z, b, ridge) * scale
-        if (n >= d or ridge.all()) and not (min(n, d) > LARGE_SIZE // 2 and is_late()):
-            Z, b, rest = (*triangular_system(Z, b, ridge), np.zeros(d)) if n >= d else (Z, b, ridge)
-            found = direction_by_signs(Z, b, rest, pairs.c, ridge_direction(Z, b, rest))
-            if found is not None:
-                return found * scale
-    return direction_of_working_set(X, target, scale, pairs) * scale
+
+    def scaled_direction(self, target: Array) -> Array:
+        """Return the direction in scaled columns, for a target times the roots of the counts of the points."""
+        (n, d), c, ridge = self.rows.shape, self.pairs.c, self.pairs.a
+        if self.rows.in_memory and self.pairs.splits_into_blocks:
+            b = target / n**0.5
+            if not c.any():
+                return self.ridge_regression.solve(b)
+            if (n >= d or ridge.all()) and not (min(n, d) > LARGE_SIZE // 2 and is_late()):
+                Z, b, rest = (*triangular_system(self.Z, b, ridge), np.zeros(d)) if n >= d else (self.Z, b, ridge)
+                found = direction_by_signs(Z, b, rest, c, RidgeRegression(Z, rest).solve(b))
+                if found is not None:
+                    return found
+        return self.direction_of_working_set(target)
+
+    def direction_of_working_set(self, target: Array) -> Array:
+        """Return the direction in scaled columns from Gram matrices of a growing set of features."""
+        X, pairs, scale = self.rows, self.pairs, self.scale
+        Xty, d = X.rmatvec(target) * scale, len(scale)
+        v, slopes, chosen = np.zeros(d), Xty, np.zeros(d, dtype=bool)
+        while True:
+            sizes, bounds = pairs.group_norms(pairs.nearest_direction(slopes)), pairs.c * float(pairs.direction_norm(v))
+            excess = sizes - bounds
+            slack = 8 * len(X) * EPS if pairs.splits_into_blocks else ENTERING_RTOL * bounds
+            violated = ((excess > slack) | (pairs.c == 0.0)) & ~chosen
+            if not violated.any() or (chosen.any() and is_late()):
+                return v
+            order = np.argsort(-np.where(violated, excess, -np.inf), kind="stable")[: int(violated.sum())]
+            chosen[pairs.first_groups(order, max(INITIAL_FEATURES, int(chosen.sum())))] = True
+            active = np.flatnonzero(chosen)
+            v[active] = solve_gram(self.gram_of(active), Xty[active], pairs.restrict(active))
+            if not chosen.all():
+                slopes = Xty - X.rmatvec(X @ (scale * v)) * scale - pairs.a**2 * v
+
+    def gram_of(self, active: Indices) -> Array:
+        """Return the second moments of some scaled columns with their ridge; the last ones are kept."""
+        if self.gram is None or not np.array_equal(self.gram[0], active):
+            require_memory(
+                8.0 * 6 * len(active) ** 2, f"the direction of labels in {len(active)} features", FEWER_FEATURES
+            )
+            moments = self.rows.columns(active).scaled(self.scale[active]).second_moment()
+            self.gram = active, moments + np.diag(self.pairs.a[active] ** 2)
+        return self.gram[1]
 
 
-def direction_of_working_set(X: Rows, target: Array, scale: Array, pairs: PairPenalty) -> Array:
-    """Return the direction of `best_direction` in scaled columns, from Gram matrices of a growing set of features."""
-    Xty, d = X.rmatvec(target) * scale, len(scale)
-    v, slopes, chosen = np.zeros(d), Xty, np.zeros(d, dtype=bool)
-    while True:
-        sizes, bounds = pairs.group_norms(pairs.nearest_direction(slopes)), pairs.c * float(pairs.direction_norm(v))
-        excess = sizes - bounds
-        slack = 8 * len(X) * EPS if pairs.splits_into_blocks else ENTERING_RTOL * bounds
-        violated = ((excess > slack) | (pairs.c == 0.0)) & ~chosen
-        if not violated.any() or (chosen.any() and is_late()):
-            return v
-        order = np.argsort(-np.where(violated, excess, -np.inf), kind="stable")[: int(violated.sum())]
-        chosen[pairs.first_groups(order, max(INITIAL_FEATURES, int(chosen.sum())))] = True
-        active = np.flatnonzero(chosen)
-        require_memory(8.0 * 6 * len(active) ** 2, f"the direction of labels in {d} features", FEWER_FEATURES)
-        gram = X.columns(active).scaled(scale[active]).second_moment() + np.diag(pairs.a[active] ** 2)
-        v[active] = solve_gram(gram, Xty[active], pairs.restrict(active))
-        if not chosen.all():
-            slopes = Xty - X.rmatvec(X @ (scale * v)) * scale - pairs.a**2 * v
+def best_direction(X: Table, target: Array, weights: PairPenalty) -> Array:
+    """Return the direction of one target, see `LabelRegression.direction`."""
+    return LabelRegression(X, weights).direction(target)
 
 
 def solve_gram(gram: Array, Xty: Array, pairs: PairPenalty) -> Array:
@@ -123,7 +168,7 @@ def solve_gram(gram: Array, Xty: Array, pairs: PairPenalty) -> Array:
         return np.asarray(Q @ (Q.T @ Xty / values))
     roots, zeros = np.sqrt(values), np.zeros(len(Xty))
     Z, b = roots[:, None] * Q.T, Q.T @ Xty / roots
-    found = direction_by_signs(Z, b, zeros, pairs.c, ridge_direction(Z, b, zeros)) if mask.all() else None
+    found = direction_by_signs(Z, b, zeros, pairs.c, RidgeRegression(Z, zeros).solve(b)) if mask.all() else None
     if found is None:
         start = cone_direction(gram, Xty, pairs)
         found = direction_by_signs(Z, b, zeros, pairs.c, start)
@@ -143,7 +188,7 @@ def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array, start: 
         row = (weights * signs)[active]  # at fixed signs the l1 penalty is (row'v)^2, one more square
         v = np.zeros(len(signs))
         if active.any():
-            v[active] = ridge_direction(np.vstack([Z[:, active], row]), np.append(b, 0.0), ridge[active])
+            v[active] = RidgeRegression(np.vstack([Z[:, active], row]), ridge[active]).solve(np.append(b, 0.0))
         slopes = Z.T @ (b - Z @ v)
         entering = ~active & (np.abs(slopes) > weights * (row @ v[active]))
         found = np.where(entering, np.sign(slopes), np.where(v * signs > 0.0, signs, 0.0))
@@ -181,33 +226,46 @@ def cone_direction(gram: Array, Xty: Array, pair_penalty: PairPenalty) -> Array:
     return found * max(float(Xty @ found), 0.0) / cost if cost > 0.0 else found
 
 
-def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
-    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm if there are several."""
-    n, d = Z.shape
-    dual = n < d and np.all(ridge > 0.0)  # find w = ridge v and the residual r of least norm with Z w / ridge + r = b
-    M, damping = ((Z / ridge).T, np.ones(n)) if dual else (Z, ridge)
-    factor = gram_factor(M, damping)
-    if factor is None and min(n, d) > LARGE_SIZE // 2 and is_late(20.0 * max(n, d) * float(min(n, d)) ** 2):
-        rows = with_ridge_rows(Z, ridge)
-        return np.asarray(lsqr(rows, np.append(b, np.zeros(len(rows) - n)), iter_lim=LATE_ITERATIONS)[0])
-    if dual and factor is not None:
-        return np.asarray(M @ scipy.linalg.cho_solve((factor, True), b) / ridge)
-    if dual:
-        Q, R = scipy.linalg.qr(np.vstack([M, np.eye(n)]), mode="economic", check_finite=False)
-        return np.asarray(Q[:d] @ scipy.linalg.solve_triangular(R, b, trans="T") / ridge)
-    if factor is not None:
-        v = scipy.linalg.cho_solve((factor, True), Z.T @ b)
-        return np.asarray(v + scipy.linalg.cho_solve((factor, True), Z.T @ (b - Z @ v) - ridge**2 * v))
-    R, b = triangular_system(Z, b, ridge)
-    rcond = 8 * max(n, d) * EPS
-    if len(R) == d and scipy.linalg.lapack.dtrcon(R)[0] > TRIANGULAR_RCOND:
-        return np.asarray(scipy.linalg.solve_triangular(R, b))
-    return np.asarray(np.linalg.lstsq(R, b, rcond=rcond)[0])
+class RidgeRegression:
+    """Ridge regression, argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2; the v of least norm if there are several.
+
+    The Cholesky factor of the Gram matrix, where there is one, serves all b.
+    """
+
+    def __init__(self, Z: Array, ridge: Array) -> None:
+        self.Z, self.ridge = Z, ridge
+        n, d = Z.shape
+        # The dual: find w = ridge v and the residual r of least norm with Z w / ridge + r = b.
+        self.is_dual = n < d and bool(np.all(ridge > 0.0))
+        self.M, damping = ((Z / ridge).T, np.ones(n)) if self.is_dual else (Z, ridge)
+        self.factor = gram_factor(self.M, damping)
+
+    def solve(self, b: Array) -> Array:
+        """Return the coefficients, shape (d,), of b, shape (n,)."""
+        Z, ridge, M, factor = self.Z, self.ridge, self.M, self.factor
+        n, d = Z.shape
+        if factor is None and min(n, d) > LARGE_SIZE // 2 and is_late(20.0 * max(n, d) * float(min(n, d)) ** 2):
+            rows = with_ridge_rows(Z, ridge)
+            return np.asarray(lsqr(rows, np.append(b, np.zeros(len(rows) - n)), iter_lim=LATE_ITERATIONS)[0])
+        if self.is_dual and factor is not None:
+            return np.asarray(M @ scipy.linalg.cho_solve((factor, True), b) / ridge)
+        if self.is_dual:
+            Q, R = scipy.linalg.qr(np.vstack([M, np.eye(n)]), mode="economic", check_finite=False)
+            return np.asarray(Q[:d] @ scipy.linalg.solve_triangular(R, b, trans="T") / ridge)
+        if factor is not None:
+            v = scipy.linalg.cho_solve((factor, True), Z.T @ b)
+            return np.asarray(v + scipy.linalg.cho_solve((factor, True), Z.T @ (b - Z @ v) - ridge**2 * v))
+        R, b = triangular_system(Z, b, ridge)
+        if len(R) == d and scipy.linalg.lapack.dtrcon(R)[0] > TRIANGULAR_RCOND:
+            return np.asarray(scipy.linalg.solve_triangular(R, b))
+        return np.asarray(np.linalg.lstsq(R, b, rcond=8 * max(n, d) * EPS)[0])
 
 
 def gram_factor(Z: Array, ridge: Array) -> Array | None:
-    """Return the lower Cholesky factor of Z'Z + Diag(ridge)^2; None if it is small, ill-conditioned, or late."""
-    if min(Z.shape) <= LARGE_SIZE // 2 or len(Z) + np.count_nonzero(ridge) < Z.shape[1] or is_late():
+    """Return the lower Cholesky factor of Z'Z + Diag(ridge)^2; None if Z is small, ill-conditioned, or late."""
+    rows, columns = Z.shape
+    is_large = min(rows, columns) > LARGE_SIZE // 2
+    if not (is_large or rows >= TALL * columns) or rows + np.count_nonzero(ridge) < columns or (is_large and is_late()):
         return None
     try:
         L = cholesky(times(Z.T, Z) + np.diag(ridge**2))
@@ -253,15 +311,16 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
 
 
-def label_candidates(X: Table, F: Array, weights: PairPenalty) -> tuple[Array, Array]:
+def label_candidates(regression: LabelRegression, F: Array) -> tuple[Array, Array]:
     """Return the labels of a factor F, and those of exact 2-means of the projections onto the direction of the former.
 
     Both satisfy the constraints.  If labels are known, both are the signs of the products with the labelled points.
     """
+    X = regression.X
     if X.has_known_labels:
         return (labels_from_known(F, X.chunklets),) * 2
     rounded = X.assign_labels(kmeans_centered(F, X.weights))
-    projections = X @ oriented_direction(X, rounded, weights)[1]
+    projections = X @ regression.oriented(rounded)[1]
     middle = threshold_between(projections, kmeans_1d(projections, X.weights))
     return rounded, X.assign_labels(projections - middle)
 
@@ -272,18 +331,19 @@ def best_affine_function(X: Table, F: Array, nu: float, weights: PairPenalty) ->
     Both alternate with their directions while Eq. (9) decreases.  If labels are known, it is least squares on the
     labels.
     """
-    candidates = label_candidates(X, F, weights)
+    regression = LabelRegression(X, weights)
+    candidates = label_candidates(regression, F)
     if X.has_known_labels:
         mean = float(X.mean_of(candidates[0]))
-        return best_direction(X, candidates[0] - mean, weights), mean
-    found = [alternate(X, labels, nu, weights) for labels in candidates]
+        return regression.direction(candidates[0] - mean), mean
+    found = [alternate(regression, labels, nu) for labels in candidates]
     v, intercept, _ = min(found, key=lambda one: one[2])
     if weights.is_even and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
         v, intercept = 0.0 - v, -intercept
     return v, intercept
 
 
-def alternate(X: Table, labels: Array, nu: float, weights: PairPenalty) -> tuple[Array, float, float]:
+def alternate(regression: LabelRegression, labels: Array, nu: float) -> tuple[Array, float, float]:
     r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
 
     At the direction v of labels of mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and the signs of
@@ -291,8 +351,9 @@ def alternate(X: Table, labels: Array, nu: float, weights: PairPenalty) -> tuple
     that would all be equal are not taken: then the threshold is that of 2-means.  Tables whose rows are read again for
     each sum get few steps.
     """
+    X = regression.X
     for _ in range(MAX_STREAMED_ALTERNATIONS if X.rows.is_streamed else MAX_ALTERNATIONS):
-        labels, v = oriented_direction(X, labels, weights)
+        labels, v = regression.oriented(labels)
         projections, mean = X @ v, float(X.mean_of(labels))
         intercept = (1.0 - nu) * mean
         changed = X.assign_labels(projections + intercept)
@@ -330,15 +391,15 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
     if not isinstance(V, Result):
         V = as_matrix(V, "V")
         if V.shape not in ((d, d), (d + 1, d + 1)):
-            raise DataError(f"V has shape {V.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
+            raise DataError(f"V has shape {V.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1}).")
         # Unit columns first: factorising a badly scaled V would lose its small entries.
         G: Factor = psd_factor(V[:d, :d] / np.outer(units, units))
     elif V.G is not None:
         if V.G.shape[0] not in (d, d + 1):
-            raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}")
+            raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}.")
         G = scale_rows(V.G[:d], 1.0 / units)
     elif len(V.F) != len(points):
-        raise DataError(f"the result has {len(V.F)} points, X has {len(points)}; pass the X that was solved")
+        raise DataError(f"the result has {len(V.F)} points, X has {len(points)}. Pass the X that was solved.")
     else:  # the optimal V in (11)
         G = np.linalg.lstsq(points.array() * units, V.F - V.F.mean(axis=0))[0]
     v = np.asarray(G @ np.linalg.eigh(points.rows.scaled(units).gram_of_products(G))[1][:, -1])

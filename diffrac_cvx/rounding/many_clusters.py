@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding.directions import best_directions
+from diffrac_cvx.rounding.directions import LabelRegression
 
 ClusterIndices = npt.NDArray[np.int64]
 MAX_LLOYD_ROUNDS = 300
@@ -225,10 +225,11 @@ def alternate_fits(
     The fit is penalised least squares, as in `certify_clusters`.  The fitted values are scaled to identity covariance
     within clusters, as in linear discriminant analysis; without this a cluster between two others would get no points.
     """
-    table, unconstrained = X.array(), array_table(X.array(), X.weights)
+    table = X.array()
+    regression = LabelRegression(array_table(table, X.weights), weights)
     for _ in range(MAX_SCORE_ROUNDS):
         Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
-        W = best_directions(unconstrained, Z - X.mean_of(Z), weights)
+        W = regression.directions(Z - X.mean_of(Z))
         W = unit_within(table @ W.T, clusters, X.weights).T @ W
         points, previous = table @ W.T, clusters
         clusters = assign(points, previous)

@@ -101,7 +101,7 @@ def fit_label_mixture(
     """
     F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), repetitions(n_init, "n_init")
     if k > len(F):
-        raise ParameterError(f"k = {k} is more than the {len(F)} points; reduce k")
+        raise ParameterError(f"k = {k} is more than the {len(F)} points. Reduce k.")
     random, n = as_generator(rng), len(F)
     # Best approximation of F of rank k + 1, with ||F||_F^2 = n, and the same with equal singular values.
     is_large = min(F.shape) > max(FULL_SVD_SIZE, 4 * (k + 1))
@@ -112,7 +112,7 @@ def fit_label_mixture(
     lead = U * (singular * n**0.5 / (float(np.sum(singular**2)) or 1.0) ** 0.5)
     whitened = U * np.where(live, n**0.5 / max(live.sum(), 1) ** 0.5, 0.0)
     if live.sum() < k:
-        warn_degenerate(f"F has rank {live.sum()}, less than k = {k} labels; reduce k")
+        warn_degenerate(f"F has rank {live.sum()}, less than k = {k} labels. Reduce k.")
     fits: list[Fit] = []
     while not fits or (len(fits) < n_init and not is_late()):
         start = np.asarray(np.linalg.qr(random.standard_normal((k + 1, k + 1)))[0])

@@ -170,7 +170,7 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
     """
     raw = as_any(values, "values")
     if raw.ndim != 1:
-        raise DataError(f"values has shape {raw.shape}; pass a 1-d array")
+        raise DataError(f"values has shape {raw.shape}. Pass a 1-d array.")
     weights = normalize_weights(sample_weight, len(raw))
     x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")), weights)[:, 0]
     if len(x) == 1:

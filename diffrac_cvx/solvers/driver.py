@@ -17,7 +17,7 @@ from diffrac_cvx.certificates.consistency import RoundingBound
 from diffrac_cvx.certificates.direction_bounds import NO_DUAL, DualPoint, certify
 from diffrac_cvx.certificates.proof import TRIVIAL, Bound, best_of
 from diffrac_cvx.certificates.screening import screen_components
-from diffrac_cvx.errors import DataError, ResourceError
+from diffrac_cvx.errors import DataError, ResourceError, sentence
 from diffrac_cvx.machine.deadlines import Deadline, EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int, require_callback
@@ -404,7 +404,7 @@ def labels_factor_of_all(
 
 def with_bracket(error: DataError, bounds: Bracket) -> DataError:
     """Return the error with the bounds certified before the data changed or became unreadable."""
-    message = f"{error}; certified so far: the optimum lies in {bounds}, for the data as first read"
+    message = f"{sentence(error)} Certified so far: the optimum lies in {bounds}, for the data as first read."
     return type(error)(message, bracket=bounds)
 
 

@@ -106,7 +106,7 @@ def fista(
     penalty = resolve_penalty(penalty, lam, ridge)
     one_of(variant, "variant", ("accelerated", "published"))
     if epsilon is not None and variant != "published":
-        raise ParameterError("epsilon is set automatically by variant='accelerated'; pass it with variant='published'")
+        raise ParameterError("epsilon is set automatically by variant='accelerated'. Pass it with variant='published'.")
     if epsilon is not None:
         positive(epsilon, "epsilon")
     stopping = Stopping(tol, max_iter, time_limit, callback)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diffrac_cvx.errors import ParameterError, ResourceError
+from diffrac_cvx.errors import ParameterError, ResourceError, sentence
 from diffrac_cvx.machine.deadlines import Timer
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.machine.processes import StoppedError, Worker, WorkerDiedError
-from diffrac_cvx.points.checks import positive, positive_int
+from diffrac_cvx.machine.processes import STOP_SECONDS, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.points.checks import positive, positive_int, require_callback
 from diffrac_cvx.problem.formatting import width_of
-from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.relaxations.relaxation import Relaxation, Size, Solution
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
 SMALL_NONZEROS = 100_000  # nonzeros up to which CLARABEL is as fast as SCS
 QUICK_ROWS = 200_000  # nonzeros up to which CVXPY compiles in half a second
-QUICK_SIDES = {"CLARABEL": 60, "SCS": 250}  # sides of the cone up to which a step takes a fraction of a second
+QUICK_SIDES = {"CLARABEL": 40, "SCS": 120}  # sides of the cone up to which a solve takes about a second
+TRANSFER_SECONDS = 0.3  # for the transfer of the solution from the subprocess
 
 # Tolerance relative to tol, and the names of the solver's options for tolerances, iterations and seconds.
 COMMON_OPTIONS = {
@@ -41,6 +43,7 @@ def solve(
     max_iter: int | None = None,
     time_limit: float | None = None,
     memory_limit: float | None = None,
+    callback: Callable[[Progress], object] | None = None,
     **solver_options: Any,
 ) -> Result:
     """Solve a relaxation with CVXPY and certify the bounds independently of the solver's report.
@@ -61,11 +64,15 @@ def solve(
     max_iter : int, optional
         Maximum number of iterations; CLARABEL and SCS only.
     time_limit : float, optional
-        Time limit in seconds, compilation included; CLARABEL and SCS only.  If the compilation or one step may take
-        longer than a second, the solver runs in a subprocess with one thread.  At the limit this process is ended and
-        returns no solution.
+        Time limit in seconds, compilation included; CLARABEL and SCS only.  The first call also counts the seconds that
+        the builder of the relaxation took, such as the import of CVXPY.  If the solve may take longer than a second,
+        the solver runs in a subprocess with one thread.  It stops a little earlier and returns its current point; if it
+        does not, the process is ended at the limit without a solution.
     memory_limit : float, optional
         Upper limit in GB on the estimated memory; by default the free memory of the machine.
+    callback : callable, optional
+        Called several times per second with a `Progress` of the elapsed seconds and trivial bounds if the solve may
+        take longer than a second; a true value stops the solver, without a solution.
     **solver_options
         Options passed to the solver unchanged, such as ``verbose=True``; they override those derived from the
         parameters above.
@@ -74,8 +81,9 @@ def solve(
     -------
     Result
         The status is INACCURATE if the certified gap exceeds tol, USER_LIMIT if this is due to an iteration or time
-        limit, and FAILED if the solver returned no solution for any other reason.  If the bounds are those of the best
-        labels, as under linear constraints, it is RELAXED if only the relaxation itself is solved to within tol.
+        limit, STOPPED if the callback stopped the solver, and FAILED if it returned no solution for any other reason.
+        If the bounds are those of the best labels, as under linear constraints, it is RELAXED if only the relaxation
+        itself is solved to within tol.
 
     Raises
     ------
@@ -85,11 +93,14 @@ def solve(
         If the problem would not fit in memory; the message names an alternative that needs less.
     """
     if not isinstance(relaxation, Relaxation):
-        raise ParameterError(f"relaxation has type {type(relaxation).__name__}; pass a relaxation such as v_space(X)")
+        raise ParameterError(f"relaxation has type {type(relaxation).__name__}. Pass a relaxation such as v_space(X).")
     positive(tol, "tol")
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
-    timer = Timer(None if time_limit is None else positive(time_limit, "time_limit"))
+    if time_limit is not None:
+        time_limit = max(positive(time_limit, "time_limit") - relaxation.count_building(), 0.0)
+    timer = Timer(time_limit)
     memory_limit = None if memory_limit is None else 1e9 * positive(memory_limit, "memory_limit")
+    require_callback(callback)
     is_small = relaxation.size.side <= SMALL_SIDE and relaxation.size.nonzeros <= SMALL_NONZEROS
     name = ("CLARABEL" if is_small else "SCS") if solver is None else find_solver(solver)
     answer = relaxation.shortcut()
@@ -97,16 +108,24 @@ def solve(
         return make_result(answer, Status.CLOSED_FORM, 0, timer.elapsed, "closed form", relaxation)
     relaxation = relaxation if answer is None else answer
     if name not in COMMON_OPTIONS and not (max_iter is None and time_limit is None):
-        raise ParameterError(f"max_iter and time_limit are not supported with {name}; pass its own options by name")
+        raise ParameterError(f"max_iter and time_limit are not supported with {name}. Pass its own options by name.")
     needed = memory_needed(relaxation.size, name)
     require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
     tighter: Relaxation | None = relaxation
-    n_iter = 0
+    n_iter, stopping = 0, False
+
+    def is_stopped() -> bool:
+        nonlocal stopping
+        now = Progress(0, timer.elapsed, *trivial)
+        stopping = stopping or (callback is not None and bool(callback(now)))
+        return stopping
+
     while tighter is not None:
         relaxation, variables, trivial = tighter, tighter.problem.variables(), tighter.trivial
         for variable in variables:
             variable.save_value(None)  # a value from an earlier call must not be read as the solution of this one
-        run = run_in_subprocess if time_limit is not None and takes_long(relaxation.size, name) else run_solver
+        is_long = takes_long(relaxation.size, name) and not (time_limit is None and callback is None)
+        run = partial(run_in_subprocess, is_stopped=is_stopped) if is_long else run_solver
         n_more, limited, _ = run(relaxation.problem, name, tol, max_iter, timer, solver_options)
         n_iter += n_more
         is_solved = all(one.value is not None and np.all(np.isfinite(one.value)) for one in variables)
@@ -119,7 +138,7 @@ def solve(
         status = Status.OPTIMAL if solution.bracket.gap <= tol else status
     else:
         solution = Solution(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
-        status = Status.USER_LIMIT if limited else Status.FAILED
+        status = Status.STOPPED if stopping else Status.USER_LIMIT if limited else Status.FAILED
     return make_result(solution, status, n_iter, timer.elapsed, name, relaxation)
 
 
@@ -133,7 +152,8 @@ def find_solver(solver: str) -> str:
     """Return the solver's name in CVXPY's spelling; raise ParameterError if it is not installed."""
     known: dict[str, str] = {name.upper(): name for name in installed_solvers()}
     if not isinstance(solver, str) or solver.upper() not in known:
-        raise ParameterError(f"solver = {solver!r} is not installed; choose one of {', '.join(sorted(known.values()))}")
+        choices = ", ".join(sorted(known.values()))
+        raise ParameterError(f"solver = {solver!r} is not installed. Choose one of {choices}.")
     return known[solver.upper()]
 
 
@@ -160,7 +180,8 @@ def run_solver(
     try:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:
-        raise ParameterError(f"{solver} does not support this problem; use CLARABEL or SCS: {error}") from error
+        reason = sentence(error)
+        raise ParameterError(f"{solver} does not support this problem: {reason} Use CLARABEL or SCS.") from error
     if timer.is_over:
         return 0, True, []
     remaining, options = timer.remaining, dict(given)
@@ -179,11 +200,11 @@ def run_solver(
     except cp.error.SolverError:
         is_solved = is_limited = False
     except MemoryError as error:
-        raise ResourceError(f"{solver} ran out of memory: {error}") from error
+        raise ResourceError(f"{solver} ran out of memory: {sentence(error)}") from error
     except (TypeError, KeyError, AttributeError) as error:
         if not given:
             raise
-        raise ParameterError(f"{solver} rejected the options {dict(given)}: {error}") from error
+        raise ParameterError(f"{solver} rejected the options {dict(given)}: {sentence(error)}") from error
     stats = problem.solver_stats  # SCS does not report that its time limit ended it
     solve_time = 0.0 if stats is None else float(stats.solve_time or 0.0)
     n_iter = int(stats.num_iters or 0) if is_solved and stats is not None else 0
@@ -192,18 +213,26 @@ def run_solver(
 
 
 def run_in_subprocess(
-    problem: cp.Problem, solver: str, tol: float, max_iter: int | None, timer: Timer, given: Mapping[str, Any]
+    problem: cp.Problem,
+    solver: str,
+    tol: float,
+    max_iter: int | None,
+    timer: Timer,
+    given: Mapping[str, Any],
+    is_stopped: Callable[[], bool],
 ) -> tuple[int, bool, list[Any]]:
     """Solve in a subprocess that is ended at the limit: compilation and solver steps cannot be interrupted here."""
-    transfer_seconds = 0.3  # reserved for the transfer of the solution
-    worker, timer = Worker(), Timer(timer.remaining - transfer_seconds)
+    reserved = min(TRANSFER_SECONDS + STOP_SECONDS, timer.remaining / 2.0)
+    last_step_seconds = min(0.1 * timer.remaining, 2.0)  # SCS reads the clock every 25 iterations
+    worker, end = Worker(), Timer(timer.remaining - reserved)
+    solver_timer = Timer(end.remaining - last_step_seconds)
     try:
-        arguments = problem, solver, tol, max_iter, timer, given
-        n_iter, limited, values = worker.call(run_solver, *arguments, stopped=lambda: timer.is_over)
+        arguments = problem, solver, tol, max_iter, solver_timer, given
+        n_iter, limited, values = worker.call(run_solver, *arguments, stopped=lambda: end.is_over or is_stopped())
     except StoppedError:
         return 0, True, []
     except WorkerDiedError as error:
-        raise ResourceError(f"{solver} crashed, possibly out of memory: {error}") from error
+        raise ResourceError(f"{solver} crashed, possibly out of memory: {sentence(error)}") from error
     finally:
         worker.close()
     for variable, value in zip(all_variables(problem), values, strict=bool(values)):

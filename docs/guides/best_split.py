@@ -45,7 +45,8 @@ for name, labels in others.items():
 # :math:`s_i s_j y_i y_j + s_i s_k y_i y_k + s_j s_k y_j y_k \ge -1` for all signs s, since of three numbers :math:`s_i y_i` two are
 # equal. The matrix Y of the relaxation may violate it; then it is added, and the relaxation is solved again. Where no triangle is
 # violated, inequalities on five and seven points are added. With them the relaxation of most real tables has the labels as its
-# solution, so that nothing is left to branch on.
+# solution, so that nothing is left to branch on. For tables of one or two columns without an l1 penalty, the offset counting as a
+# column if ν < 1, triangles alone give the optimal cost, whatever the number of points: Theorem 8 of :doc:`/note`.
 #
 # ``found.history`` holds the bounds over time, and `plotting.BracketDisplay` draws them. Three data sets at the ridge 0.3:
 
@@ -132,8 +133,37 @@ for n in (50, 200, 500):
 # Run time
 # --------
 # The problem is NP-hard, and the time may grow exponentially. ``found.hardness`` predicts it before the search: with d_eff the
-# effective number of columns at the given ridge, it is d_eff (d_eff + 1) / 2n. Up to about 0.25 nearly all tables are solved in
-# seconds, and many up to 2. :doc:`/beyond` has the times of ``make optimal``.
+# effective number of columns at the given ridge, it is d_eff (d_eff + 1) / 2n. Up to about 0.25 nearly all tables of ``make
+# optimal`` are solved in seconds, and many up to 2. :doc:`/beyond` has the shares and times.
+#
+# This is an observation on these tables, not a theorem. Groups of equal size at the corners of a regular simplex in d dimensions, d
+# even and at least 4, leave a gap after all triangles however many points there are, so that the hardness is as small as one
+# likes (:doc:`/note`, section 7). Inequalities on more points, or branching, have to close it:
+
+centred = np.eye(5) - 0.2
+corners = 5**0.5 * centred @ np.linalg.svd(centred)[2][:4].T  # five corners in four dimensions
+for copies in (1, 4, 10):
+    simplex = np.repeat(corners, copies, axis=0)
+    found = dc.optimal_labels(simplex)
+    print(
+        f"n = {len(simplex)}: hardness {found.hardness:.2f}, bound of the relaxation {dc.format_lower(found.root_bound)}, "
+        f"optimum in {found.bracket}"
+    )
+tightened = dc.triangles(dc.penalized_nu(corners))
+bound = tightened.problem.solve(solver="CLARABEL")
+print(f"bound of the relaxation with all triangles {max(bound, 0.0):.4f}")
+
+# %%
+# Other exact solvers
+# -------------------
+# The last two rows quote what the authors of other solvers publish, about other problems, instances and machines. Neither solver
+# was run here. The table shows which sizes are usual, not which solver is faster.
+#
+# .. include:: ../exact_solvers.inc
+#
+# SOS-SDP: Piccialli, Sudoso and Wiegele, *INFORMS Journal on Computing* 34, 2022, abstract. BiqBin: Gusmeroli, Hrga, Lužar, Povh,
+# Siebenhofer and Wiegele, *ACM Transactions on Mathematical Software* 48, 2022, abstract; it gives no sizes. BiqBin could be given the matrix of
+# Eq. (9) without an l1 penalty, as a maximum cut; SOS-SDP minimises the squared distances to the means of the clusters, another objective.
 #
 # Limitations
 # -----------

@@ -5,11 +5,11 @@ Imbalance fixed: constrained_alpha
 .. math::
    \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}\ \tfrac1n \mathrm{tr}\, Y (\Pi_n - H)
    \quad\text{such that}\quad \tfrac{1}{n^2} 1^\top Y 1 = \alpha,
-   \qquad H = X (X^\top X)^{+} X^\top
+   \qquad H = X (X^\top X + n\,\mathrm{Diag}(a)^2)^{+} X^\top
 
-Equation (7), section 2.2.
+Equation (7), section 2.2. The paper states it without the ridge a, which enters as in Eq. (16).
 
-**Where it comes from.** Given y, the best direction is least squares, :math:`v = (X^\top X)^{+} X^\top y`, and leaves
+**Where it comes from.** Given y, without a ridge, the best direction is least squares, :math:`v = (X^\top X)^{+} X^\top y`, and leaves
 :math:`\tfrac1n y^\top (\Pi_n - H) y`. This is linear in :math:`y y^\top`, for which Y stands. The diagonal says that labels
 are −1 or 1. The last constraint fixes the imbalance :math:`(1^\top y / n)^2` of the clusters: 0 if they have equal sizes, 1
 if there is one cluster only. Without it :math:`Y = 1 1^\top` is optimal with value 0.
@@ -17,7 +17,7 @@ if there is one cluster only. Without it :math:`Y = 1 1^\top` is optimal with va
 **Equal to.** With q(α) its value and p(ν) that of :doc:`penalized_nu`, :math:`p(\nu) = \min_\alpha q(\alpha) + \nu\alpha`.
 q is convex, so the penalty reaches every α at which q has a slope −ν with ν in [0, 1]; the example below checks it.
 
-**Use it** if the imbalance is known, or to see how solutions depend on it. It supports no penalty.
+**Use it** if the imbalance is known, or to see how solutions depend on it. It supports a ridge but no l1 penalty.
 
 **Cost.** An n × n semidefinite variable: hundreds of points. There is no fast solver for this form alone, but
 :func:`diffrac_cvx.low_rank` solves Eq. (8) fast, and :func:`diffrac_cvx.certify_y` certifies its solution for Eq. (7).

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison.validation import Instance
+from diffrac_cvx.comparison.instances import Instance
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS
 from experiments.harness.command import Outcome

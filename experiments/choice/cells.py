@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
@@ -94,9 +94,15 @@ def by_gemini(Z: Array) -> Array | None:
     return np.asarray(linear.LinearMMD(n_clusters=2, random_state=0, batch_size=batch).fit_predict(Z))
 
 
-OTHERS: dict[str, Callable[[Array], Array | None]] = {
-    "kmeans": KMeans(2, n_init=10, random_state=0).fit_predict,
-    "mixture": GaussianMixture(2, n_init=5, reg_covar=1e-3, random_state=0).fit_predict,
-    "spectral": SpectralClustering(2, affinity="nearest_neighbors", n_neighbors=10, random_state=0).fit_predict,
-    "gemclus": by_gemini,
-}
+def clusterings(n_clusters: int) -> dict[str, Callable[[Array], Array | None]]:
+    """Return other clustering methods, as functions of standardised points."""
+    nearest: Any = {"affinity": "nearest_neighbors", "n_neighbors": 10}
+    return {
+        "kmeans": KMeans(n_clusters, n_init=10, random_state=0).fit_predict,
+        "mixture": GaussianMixture(n_clusters, n_init=5, reg_covar=1e-3, random_state=0).fit_predict,
+        "spectral": SpectralClustering(n_clusters, **nearest, random_state=0).fit_predict,
+        "ward": AgglomerativeClustering(n_clusters).fit_predict,
+    }
+
+
+OTHERS: dict[str, Callable[[Array], Array | None]] = {**clusterings(2), "gemclus": by_gemini}

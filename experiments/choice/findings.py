@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from experiments.choice.cells import FIXED, NO_PENALTY, column_of
+from experiments.choice.cells import FIXED, NO_PENALTY, OTHERS, column_of
 from experiments.harness.findings import Finding, all_or_some, one_row
 from experiments.harness.intervals import mean_of
 
@@ -19,6 +19,7 @@ METHODS = {  # columns of the table of cells; those of other criteria are in tab
     "kmeans": "k-means, standardised",
     "mixture": "Gaussian mixture",
     "spectral": "spectral clustering",
+    "ward": "Ward linkage",
     "gemclus": "gemclus, linear",
     "consensus": "by consensus (earlier code)",
     "stability": "by stability",
@@ -63,6 +64,25 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             comment=f"Changed by more than {CHANGED:g} on: {named or 'none'}.",
         ),
     ]
+
+
+def passage(table: pd.DataFrame) -> str:
+    """Return the README passage with the mean index of the default and of other methods, with intervals."""
+    default, kinds = column_of(0.3, 0.0), dict(iter(table.groupby("kind", sort=False)))
+    shown = {default: "default (ridge 0.3)", **{name: METHODS[name] for name in OTHERS if name in table}}
+    counts = [f"{len(rows)} {kind} sets" for kind, rows in kinds.items()]
+    lines = [
+        "| method | " + " | ".join(f"{count} | default better by" for count in counts) + " |",
+        "|---" * (1 + 2 * len(counts)) + "|",
+    ]
+    for column, name in shown.items():
+        cells = []
+        for rows in kinds.values():
+            gain = mean_of(rows[default] - rows[column])
+            more = "" if column == default else f"{gain.value:+.2f} ({gain.low:+.2f} to {gain.high:+.2f})"
+            cells += [f"{rows[column].mean():.2f}", more]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def means(table: pd.DataFrame) -> pd.DataFrame:

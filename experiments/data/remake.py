@@ -72,7 +72,7 @@ def read_member(path: Path, inside: str) -> bytes:
             file = archive.extractfile(f"./{inside}")
             return file.read() if file else b""
     except FileNotFoundError:
-        raise DataError(f"{path} is a Debian package, and dpkg-deb, which unpacks it, is not installed") from None
+        raise DataError(f"{path} is a Debian package, and dpkg-deb, which unpacks it, is not installed.") from None
     except (zipfile.BadZipFile, tarfile.TarError, subprocess.CalledProcessError):
         raise DataError(f"{path} is damaged. Delete it to download it again.") from None
     except KeyError:

@@ -25,7 +25,11 @@ LEAST_HEIGHT, PER_SET = 2.4, 0.135  # inches
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw both panels."""
     height = max(LEAST_HEIGHT, 0.8 + PER_SET * table["name"].nunique())
-    with panels(stem, 1, 2, height, width_ratios=(1.0, 1.15)) as (_, axes):
+    caption = (
+        "(a) Means over held-out sets that have every number of labels. (b) Mean gain of the relaxation over ridge "
+        f"regression at {JUDGED} labels, with 95 % intervals over replications; dotted: a loss of {-WORST:g}."
+    )
+    with panels(stem, 1, 2, height, caption=caption, width_ratios=(1.0, 1.15)) as (_, axes):
         draw_means(axes[0], table)
         draw_gains(axes[1], table)
 

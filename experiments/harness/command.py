@@ -140,7 +140,7 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
 def positive(text: str) -> int:
     """Parse a positive integer."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer.")
     return int(text)
 
 
@@ -198,7 +198,7 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
     verdict = experiment.check(table) if experiment.check is not None else Outcome("", True)
     print(verdict.text, end="\n" * bool(verdict.text))
     if grid == "smoke":
-        print("The smoke grid only checks that the command works; it is too coarse for the verdicts below.")
-    print("\n".join(map(format_found, experiment.findings(table))))
+        print("The smoke grid only checks that the command works. It is too coarse for verdicts.")
+    print("\n".join(format_found(found, judged=grid != "smoke") for found in experiment.findings(table)))
     print(f"wrote {stem}.csv" + (", .pdf and .png" if experiment.draw is not None else ""))
     return 0 if verdict.passed else 1

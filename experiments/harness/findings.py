@@ -53,6 +53,7 @@ class Verdict(Enum):
     """Verdict of a rule on a statement; the value is the text on the page."""
 
     AGREES = "agrees"
+    STRONGER = "stronger than stated"
     PARTLY = "partly agrees"
     DIFFERS = "differs"
     VACUOUS = "vacuous"
@@ -78,6 +79,8 @@ class Rule:
         Whether the statement is true of a method that does nothing; by default never.
     comparable : callable
         Whether the data are those of the statement; by default always.
+    stronger : callable
+        Whether more holds than is stated; by default never.
     """
 
     statement: str
@@ -87,6 +90,7 @@ class Rule:
     tested: Condition = len
     vacuous: Condition = lambda table: False
     comparable: Condition = lambda table: True
+    stronger: Condition = lambda table: False
 
     def __call__(self, table: pd.DataFrame) -> Verdict:
         """Return the verdict on a table."""
@@ -96,6 +100,8 @@ class Rule:
             return Verdict.NOT_COMPARABLE
         if self.vacuous(table):
             return Verdict.VACUOUS
+        if self.stronger(table):
+            return Verdict.STRONGER
         return Verdict.AGREES if self.agrees(table) else Verdict.PARTLY if self.partly(table) else Verdict.DIFFERS
 
     @property
@@ -194,20 +200,25 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join(f"|{'|'.join(line)}|" for line in (head, ["-"] * len(head), *rows))
 
 
-def format_found(found: Finding) -> str:
-    """Return the text of a finding in Markdown."""
+def format_found(found: Finding, judged: bool = True, with_rules: bool = True) -> str:
+    """Return the text of a finding in Markdown; without judging, every verdict is "not tested"."""
     comment = f" {found.comment}" if found.comment else ""
     parts = [f"**{capital(found.caption)}.**{comment}", "", markdown(found.table), ""]
-    for words, rules in groupby(found.rules, key=lambda rule: rule.words):
-        verdicts = [f"{name_of(rule)}: **{rule(found.table).value}**" for rule in rules]
-        parts.append(f"- {'; '.join(verdicts)}. *Rule:* {words}.")
+    for words, rules in groupby(found.rules, key=lambda rule: rule.words if with_rules else ""):
+        verdicts = [
+            f"{name_of(rule, with_rules)}: **{(rule(found.table) if judged else Verdict.NOT_TESTED).value}**"
+            for rule in rules
+        ]
+        parts.append(f"- {'; '.join(verdicts)}." + (f" *Rule:* {words}." if words else ""))
     return "\n".join([*parts, ""] if found.rules else parts)
 
 
-def name_of(rule: Rule) -> str:
-    """Return the number and the place of the statement of a rule, or its sentence."""
+def name_of(rule: Rule, with_place: bool = True) -> str:
+    """Return the number, and the place, of the statement of a rule, or its sentence."""
     named = rule.of_paper
-    return f"{STATEMENTS.index(named) + 1} ({named.place})" if named else capital(rule.statement)
+    if named is None:
+        return capital(rule.statement)
+    return f"{STATEMENTS.index(named) + 1}" + (f" ({named.place})" if with_place else "")
 
 
 def capital(text: str) -> str:

@@ -35,7 +35,7 @@ class Interval(NamedTuple):
             return f"{self.value:.3g} (no interval)"
         decimals = max(1 - int(np.floor(np.log10(width))), 0)
         value, low, high = (f"{end:.{decimals}f}" if decimals <= 5 else f"{end:.1e}" for end in self)
-        return f"{value} ({low} to {high})"
+        return f"{value} [{low}, {high}]"
 
     def within(self, low: float, high: float) -> bool:
         """Return whether the whole interval lies between two numbers."""
@@ -57,7 +57,7 @@ class Proportion(Interval):
             return "none"
         low, high = 100 * max(self.low, 0.0), 100 * min(self.high, 1.0)
         decimals = 0 if high - low >= 2.0 else 1 if high - low >= 0.2 else 2
-        return f"{100 * self.value:.{decimals}f} % ({low:.{decimals}f} to {high:.{decimals}f})"
+        return f"{100 * self.value:.{decimals}f} % [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
 UNKNOWN = Interval(float("nan"), -np.inf, np.inf)

@@ -1,5 +1,6 @@
 """Common style of all figures: text width of a journal page, readable in grey scale, PDF and PNG."""
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ from experiments.harness.intervals import Interval
 
 PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
+CAPTION = {"size": 6.5, "color": "0.25", "ha": "left", "x": 0.01}
+CAPTION_WIDTH, CAPTION_LINE = 22, 0.11  # characters in an inch, and inches of a line
 
 __all__ = [
     "ACCENT", "GRAY", "GREEN", "PAGE", "SECONDARY", "STYLE", "draw_boundary", "draw_intervals", "open_marks",
@@ -59,11 +62,31 @@ def save(figure: Figure, stem: Path) -> None:
 
 @contextmanager
 def panels(
-    stem: Path, rows: int, columns: int, height: float, *, rc: Any = (), **given: Any
+    stem: Path,
+    rows: int,
+    columns: int,
+    height: float,
+    *,
+    caption: str = "",
+    mosaic: str | None = None,
+    rc: Any = (),
+    **given: Any,
 ) -> Iterator[tuple[Figure, Any]]:
-    """Create the panels of a figure in the common style, and save the figure when the block ends."""
+    """Create the panels of a figure in the common style, with a caption below, and save it when the block ends.
+
+    With a mosaic of letters, the axes are a dictionary by letter.
+    """
+    width = given.pop("width", PAGE)
+    lines = textwrap.wrap(caption, round(CAPTION_WIDTH * width))
     with plt.rc_context({**STYLE, **dict(rc)}):
-        figure, axes = plt.subplots(rows, columns, figsize=(given.pop("width", PAGE), height), **given)
+        size = (width, height + CAPTION_LINE * len(lines))
+        figure, axes = (
+            plt.subplots(rows, columns, figsize=size, **given)
+            if mosaic is None
+            else plt.subplot_mosaic(mosaic, figsize=size, **given)
+        )
+        if lines:
+            figure.supxlabel("\n".join(lines), **CAPTION)
         yield figure, axes
         save(figure, stem)
 

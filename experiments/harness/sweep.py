@@ -174,7 +174,7 @@ def cluster_threads(task: Task, address: str) -> Iterator[Executor]:
             f"a sweep on a cluster needs {absent.name}, which is missing. Run pip install 'diffrac-cvx[scale]'."
         ) from None
     except (OSError, ValueError, TypeError) as error:  # no scheduler, invalid address, or TLS without certificates
-        raise SweepError(f"the scheduler {address} cannot be reached ({' '.join(str(error).split())})") from None
+        raise SweepError(f"the scheduler {address} cannot be reached ({' '.join(str(error).split())}).") from None
     with client:
         executor = client.get_executor(pure=False)
         try:

@@ -28,7 +28,7 @@ def read_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path, low_memory=False)
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror})") from None
+        raise DataError(f"{path} cannot be read ({error.strerror}).") from None
     except ValueError as error:  # from the parser or the decoder of pandas
         raise DataError(f"{path} is not a table ({str(error).strip()}). Delete it and measure again.") from None
 

@@ -22,12 +22,18 @@ def is_ahead(table: pd.DataFrame) -> pd.Series:
     return pairs[0] & pairs[1]
 
 
+def like_the_papers(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the sets with as many images and labels as the paper's, whatever their features."""
+    return table[(table["n"] == PAPER["n"]) & (table["labels"] == PAPER["labels"])]
+
+
 TRACE = Rule(
     "fig5-trace",
-    "agrees if on every set the relaxation's trace is above that of k-means, with the constant vector and without "
-    "(centred); in part if on half of the sets",
-    lambda t: is_ahead(t).all(),
-    lambda t: is_ahead(t).mean() >= 0.5,
+    "agrees if on the sets with 2000 images and 80 labels, as in the paper, the relaxation's trace is above that of "
+    "k-means, with the constant vector and without (centred); in part if on half of them; not comparable without one",
+    lambda t: is_ahead(like_the_papers(t)).all(),
+    lambda t: is_ahead(like_the_papers(t)).mean() >= 0.5,
+    comparable=lambda t: len(like_the_papers(t)) > 0,
 )
 LABELS = Rule(
     "fig6-labels",
@@ -45,11 +51,10 @@ def findings(table: pd.DataFrame) -> list[Finding]:
     (name, first), *_ = table.groupby("data_set", sort=False)
     return [
         Finding(
-            "Trace of the two projections, 'centred' without the constant vector, which is the sum of the k-means "
-            "clusters and close to every rare label",
+            "Trace of the two projections, 'centred' without the constant vector, the sum of the k-means clusters",
             traces(table),
             [TRACE],
-            f"nu = {NU:g} and the ridge, {RIDGE:g}, were chosen by the true labels; the paper does not state its own.",
+            f"nu = {NU:g} and the ridge, {RIDGE:g}, were chosen by the true labels.",
         ),
         Finding(
             f"Correlations of true labels with those found on {name}",

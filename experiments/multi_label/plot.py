@@ -22,7 +22,12 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the traces against k, with and without the constant vector, and the correlations for the first set."""
     sets = list(dict.fromkeys(table["data_set"]))
     lines = {"lines.linewidth": 1.0, "lines.markersize": 3.0}
-    with panels(stem, 2, len(sets), 4.2, rc=lines, squeeze=False, sharex="col") as (figure, axes):
+    caption = (
+        r"Agreement of k found labels with the true ones: $\mathrm{tr}\,\Phi_{Y_{true}}\Phi_{Y_k}$, with $\Phi_Y$ the "
+        "projector onto the span of the labels Y (0: orthogonal; at most the number of labels). Bottom: without the "
+        "constant vector. Bands: two standard errors over runs."
+    )
+    with panels(stem, 2, len(sets), 4.2, caption=caption, rc=lines, squeeze=False, sharex="col") as (figure, axes):
         for column, name in enumerate(sets):
             for ax, quantity in zip(axes[:, column], ("overlap", "overlap_centred"), strict=True):
                 for method, style in STYLES.items():
@@ -31,8 +36,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                 ax.set_ylim(bottom=0)
             axes[0, column].set_title(TITLES.get(name, name))
             axes[1, column].set_xlabel("number of found labels $k$")
-        axes[0, 0].set_ylabel(r"$\mathrm{tr}\,\Phi_{Y_{true}} \Phi_{Y_k}$")
-        axes[1, 0].set_ylabel("the same, labels centred")
+        axes[0, 0].set_ylabel("agreement with the true labels")
+        axes[1, 0].set_ylabel("agreement, labels centred")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     draw_correlations(table, TITLES.get(sets[0], sets[0]), stem.with_name(f"{stem.name}_correlations"))
 

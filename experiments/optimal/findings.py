@@ -92,6 +92,17 @@ def certified(table: pd.DataFrame) -> pd.DataFrame:
     return counts.join(medians.rename(columns={"nodes": "relaxations"}))
 
 
+def summarize_real(table: pd.DataFrame) -> str:
+    """Return on how many problems from real data the labels are certified, and on how many points at most."""
+    real = table[table["part"] == "real"]
+    solved = real[real["solved"] == 1]
+    return (
+        f"{len(solved)} of {len(real)} problems on {real['name'].nunique()} public tables to a gap of "
+        f"{np.format_float_positional(TOL)}, with a limit of {real['limit'].max():g} s of processor time; the largest of "
+        f"these has {solved['points'].max():.0f} points"
+    )
+
+
 def by_difficulty(table: pd.DataFrame) -> pd.DataFrame:
     """Return the share certified for small and large root gaps, and for small and large hardness."""
     near, rated = table["root_gap"] < SMALL_GAP, with_column(table, "hardness")

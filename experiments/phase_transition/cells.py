@@ -110,6 +110,19 @@ def is_measured(panel: str, n: int, d: int) -> bool:
     return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
 
 
+def balanced_signs(n: int, rng: np.random.Generator) -> Array:
+    """Return n random labels, 1 and -1, n even, balanced after each pair."""
+    return np.asarray(rng.permuted(np.tile([1.0, -1.0], (n // 2, 1)), axis=1).ravel())
+
+
+def rotation_of(sparsity: int, kind: str, d: int, replication: int) -> Array:
+    """Return the (sparsity, sparsity) rotation of a direction: Hadamard's matrix if flat, otherwise a random one."""
+    if kind == "flat":
+        return np.asarray(scipy.linalg.hadamard(sparsity) / sparsity**0.5)
+    rng = np.random.default_rng([2017, sparsity, d, replication])
+    return scipy.stats.ortho_group.rvs(sparsity, random_state=rng) if sparsity > 1 else np.ones((1, 1))
+
+
 def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
     """Return X, y and v with Xv = y: n points, n even, balanced, noiseless, unit-variance columns.
 
@@ -126,17 +139,12 @@ def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tup
         by the unit variance of the columns at finite n.  Rotated: a random rotation instead of H.
     """
     rng = np.random.default_rng([2017, d, replication])
-    signs = rng.permuted(np.tile([1.0, -1.0], (MOST_POINTS // 2, 1)), axis=1).ravel()[:n]  # balanced after each pair
+    signs = balanced_signs(MOST_POINTS, rng)[:n]
     X = np.column_stack([signs, rng.standard_normal((n, d - 1))])
     X -= X.mean(axis=0)
-    v = np.zeros(d)
-    v[0] = 1.0
-    if kind == "flat":
-        rotation = scipy.linalg.hadamard(sparsity) / sparsity**0.5
-    else:
-        rng = np.random.default_rng([2017, sparsity, d, replication])
-        rotation = scipy.stats.ortho_group.rvs(sparsity, random_state=rng) if sparsity > 1 else np.ones((1, 1))
+    rotation = rotation_of(sparsity, kind, d, replication)
     X[:, :sparsity] = X[:, :sparsity] @ rotation
+    v = np.zeros(d)
     v[:sparsity] = rotation[0]
     scale = np.sqrt(np.mean(X**2, axis=0))
     return X / scale, signs, v * scale

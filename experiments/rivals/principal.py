@@ -116,7 +116,7 @@ def ifpca(X: npt.ArrayLike, *, features: int | None = None, rng: np.random.Gener
     d = len(varying)
     count = None if features is None else positive_int(features, "features")
     if count is not None and count > data.shape[1]:
-        raise ParameterError(f"features = {count} exceeds the {data.shape[1]} columns of X; choose a smaller number")
+        raise ParameterError(f"features = {count} exceeds the {data.shape[1]} columns of X. Choose a smaller number.")
     if d == 0:  # all points are equal
         return Selection(np.ones(n), varying)
     scores = normal_distance(data[:, varying])

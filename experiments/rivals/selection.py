@@ -55,7 +55,7 @@ def as_bound(bound: float) -> float:
     """Return a bound on the l1 norm of a vector of norm 1, at least 1, as a float."""
     value = as_scalar(bound, "bound")
     if value < 1.0:
-        raise ParameterError(f"bound = {format_exact(value)} must be at least 1 (a single column)")
+        raise ParameterError(f"bound = {format_exact(value)} must be at least 1 (a single column).")
     return value
 
 

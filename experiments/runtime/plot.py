@@ -43,7 +43,12 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     gaps = table[table["goal"] == "gap"]
     spent = gaps["seconds"].where(gaps[GOAL].isna(), gaps[GOAL]).fillna(LIMIT)
     room = (0.5 * spent.min(), 5.0 * spent.max())  # for the marks below and the arrows above
-    with panels(stem, 2, 2, 4.9, rc=THIN, sharey=True) as (figure, axes):
+    caption = (
+        "Medians of three instances (one if slow) with their ranges, processor time on one thread. Open marks "
+        f"with arrows: not reached within {LIMIT:g} s by all. A line without such a mark ends at the largest size "
+        "at which the method was run. The max-cut form exists for lambda = 0 alone."
+    )
+    with panels(stem, 2, 2, 4.9, caption=caption, rc=THIN, sharey=True) as (figure, axes):
         for (lam, panel), ax, letter in zip(ROWS, axes.ravel(), "abcd", strict=True):
             here = gaps[(gaps["lam"] == lam) & (gaps["panel"] == panel)]
             for method in STYLES:

@@ -54,9 +54,9 @@ def cells_of(grid: str) -> list[Cell]:
     ]
 
 
-def ladder(first: int, last: int) -> npt.NDArray[np.int64]:
-    """Return even numbers from first to last, each about `RATIO` times the previous one."""
-    steps = int(np.log(last / first) / np.log(RATIO)) + 1
+def ladder(first: int, last: int, ratio: float = RATIO) -> npt.NDArray[np.int64]:
+    """Return even numbers from first to last, each about `ratio` times the previous one."""
+    steps = int(np.log(last / first) / np.log(ratio)) + 1
     rungs = np.unique(2 * np.round(np.geomspace(first, last, steps + 1) / 2)).astype(np.int64)
     return np.unique(rungs[(rungs >= 4) & (rungs <= last)])
 

@@ -1,23 +1,21 @@
-"""Findings on the sparse regime: the conjecture of section 5.2 and its theory."""
+"""Findings on the sparse regime: the growth of the number of points at noise of variance one, and its law."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from experiments.harness.boundary import Boundary, fit_power
 from experiments.harness.findings import Finding, Rule
-from experiments.harness.intervals import Interval
 from experiments.harness.tables import split_parts
 from experiments.sparse_regime.cells import LAW
-from experiments.sparse_regime.models import boundary_of, dimension_bound, growth_in_sparsity
+from experiments.sparse_regime.models import NEAR, boundary_of, dimension_bound, growth_in_sparsity, law_exponent
 
-TITLE = "The sparse regime: the conjecture n = O(l d)"
+TITLE = "The sparse regime at noise of variance one"
 ABOUT = (
-    "Flat l-sparse directions, balanced, noiseless, columns of sample variance 1, even n, searched on the data stream "
-    "of each replication by bisection in steps of 7 %: with the weight of |V|_1 at 0.3/((l-1) d), and with the best of "
-    "six weights from 0.025/((l-1) d) to 0.8/((l-1) d). The theory, n = 1 + delta, is for a vanishing weight: delta is "
-    "an upper bound, in closed form, of the statistical dimension of the cone of its program; that random points "
+    "Flat l-sparse directions, Gaussian noise, columns of sample variance 1, n searched in steps of 7 %: at weight "
+    "0.3/((l-1) d) of |V|_1, and at the best of six from 0.025/((l-1) d) to 0.8/((l-1) d). The law, n = 1 + delta, is "
+    "for a vanishing weight: delta bounds the statistical dimension of its cone in closed form; that random points "
     "follow it is a conjecture."
 )
 FROM_D = 16
@@ -26,37 +24,21 @@ PENALIZED = (2, 4, 8)
 Found = Mapping[str, Mapping[int, Boundary]]  # choice of the weight, sparsity
 
 
-def is_linear(exponent: Interval) -> bool:
-    """Return whether the interval of an exponent is consistent with 1 or less and excludes 2."""
-    return reaches_one(exponent) and exponent.high < 2.0
+def follows_law(table: pd.DataFrame) -> list[bool]:
+    """Return for each exponent of d whether its interval reaches within `NEAR` of that of the law."""
+    pairs = zip(table["exponent"], table["law"], strict=True)
+    return [exponent.meets(law - NEAR, law + NEAR) for exponent, law in pairs if np.isfinite(law)]
 
 
-def reaches_one(exponent: Interval) -> bool:
-    """Return whether the interval of an exponent reaches down to 1.1."""
-    return exponent.low <= 1.1
-
-
-def exponents(table: pd.DataFrame) -> list[tuple[list[Interval], Interval]]:
-    """Return the exponents of d and that of l, for each choice of the weight at which all those of d are determined."""
-    rules = [list(rows["exponent"]) for _, rows in table.groupby(level=0, sort=False)]
-    return [(in_d, in_l) for *in_d, in_l in rules if all(np.isfinite(exponent.high) for exponent in in_d)]
-
-
-def any_in_d(table: pd.DataFrame, holds: Callable[[Interval], bool]) -> bool:
-    """Return whether a condition holds for any exponent of d."""
-    return any(holds(exponent) for in_d, _ in exponents(table) for exponent in in_d)
-
-
-CONJECTURE = Rule(
-    "conjecture",
-    "agrees if for one choice of the weight the intervals of all exponents reach down to 1.1, and those of d exclude "
-    f"2; in part if that of d does so for one l; differs if none of d reaches down to 1.1; d from {FROM_D} on; not "
-    "tested otherwise",
-    lambda t: any(all(map(is_linear, in_d)) and reaches_one(in_l) for in_d, in_l in exponents(t)),
-    lambda t: any_in_d(t, is_linear),
-    tested=lambda t: any_in_d(t, is_linear) or (bool(exponents(t)) and not any_in_d(t, reaches_one)),
+LAW_HOLDS = Rule(
+    "at noise of variance one, the number of points grows in d as the law 1 + delta",
+    f"agrees if at both choices of the weight the interval of every exponent of d reaches within {NEAR:g} of the law's "
+    f"own at the same d, from {FROM_D} on; in part if that of one does; not tested if one is not determined",
+    lambda t: all(follows_law(t)),
+    lambda t: any(follows_law(t)),
+    tested=lambda t: all(np.isfinite(one.high) for one, law in zip(t["exponent"], t["law"], strict=True) if law > 0),
 )
-RULES = (CONJECTURE,)
+RULES = (LAW_HOLDS,)
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
@@ -67,8 +49,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
         Finding(
             "Growth of n at the boundary, as a power of d for each l, and of l at the largest d with four boundaries",
             growth(found),
-            [CONJECTURE],
-            "The sizes measured do not determine the order for large d.",
+            [LAW_HOLDS],
+            "The law is of order (l-1)^2 d log d.",
         ),
         Finding(
             "Boundary over 1 + delta, delta a bound on the statistical dimension for a vanishing penalty; no free constant",
@@ -89,10 +71,12 @@ def growth(found: Found) -> pd.DataFrame:
     for rule, words in RULES_OF_WEIGHT.items():
         for l in (l for l in PENALIZED if l in found[rule]):
             fit = fit_power(found[rule][l], FROM_D)
-            records[words, f"d, l = {l}"] = {"exponent": fit.exponent, "boundaries": fit.dimensions}
+            use = found[rule][l].inside & (found[rule][l].d >= FROM_D)
+            law = law_exponent(l, found[rule][l].d[use]) if fit.dimensions > 1 else np.nan
+            records[words, f"d, l = {l}"] = {"exponent": fit.exponent, "law": law, "boundaries": fit.dimensions}
         common = set.intersection(*(set(boundary.d[boundary.inside]) for boundary in found[rule].values()))
         in_l = growth_in_sparsity(found[rule], max(common, default=np.nan))
-        records[words, "l"] = {"exponent": in_l, "boundaries": len(found[rule])}
+        records[words, "l"] = {"exponent": in_l, "law": np.nan, "boundaries": len(found[rule])}
     return pd.DataFrame.from_dict(records, orient="index").rename_axis(["weight", "power of"])
 
 

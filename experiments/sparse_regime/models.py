@@ -1,14 +1,20 @@
 """Boundaries of recovery obtained from searches, their growth with the sparsity, and a bound from theory."""
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import scipy.optimize
 import scipy.stats
 
-from experiments.harness.boundary import Boundary, boundary_at, collect, fit_power
+from diffrac_cvx.typing import Array
+from experiments.harness.boundary import MIN_DIMENSION, Boundary, boundary_at, collect, fit_power
 from experiments.harness.intervals import DRAWS, UNKNOWN, Interval
+from experiments.theory.unique_solution import statistical_dimension
+
+LINEAR, LOGARITHM, FASTER, OPEN = "linear", "d log d", "faster", "open"
+NEAR = 0.1  # distance of an exponent from that of a law that counts as equal
 
 
 def boundary_of(searches: pd.DataFrame) -> Boundary:
@@ -37,6 +43,32 @@ def growth_in_sparsity(boundaries: Mapping[int, Boundary], d: float) -> Interval
     return fit_power(collect(by_l), from_d=0).exponent if by_l else UNKNOWN
 
 
+def law_exponent(sparsity: int, d: Array) -> float:
+    """Return the exponent of the law 1 + delta fitted at some dimensions, at least two."""
+    return float(np.polyfit(np.log(d), np.log([1.0 + dimension_bound(sparsity, at) for at in d]), 1)[0])
+
+
+def growth_of(found: Boundary, sparsity: int) -> tuple[Interval, str]:
+    """Return the exponent of d in a boundary, and what it is consistent with.
+
+    `LINEAR`: the interval reaches down to 1 + `NEAR` and excludes 2.  `LOGARITHM`: it excludes 2 and reaches down to
+    the exponent of the law 1 + delta at the same dimensions, of order d log d, plus `NEAR`.  `FASTER`: it lies above
+    both, or the boundary is above the grid and above the points needed without a penalty.  `OPEN`: anything else.
+    """
+    exponent = Interval(*np.round(fit_power(found, MIN_DIMENSION).exponent, 9) + 0.0)
+    above = found.outside == 1
+    if np.any(found.n50[above] > statistical_dimension(found.d[above])):
+        return exponent, FASTER
+    if not np.isfinite(exponent.high):
+        return exponent, OPEN
+    if exponent.low > max(1.0, law_exponent(sparsity, found.d[found.inside & (found.d >= MIN_DIMENSION)])) + NEAR:
+        return exponent, FASTER
+    if exponent.high >= 2.0 or above.any():
+        return exponent, OPEN
+    return exponent, LINEAR if exponent.low <= 1.0 + NEAR else LOGARITHM
+
+
+@cache
 def dimension_bound(sparsity: int, d: float) -> float:
     r"""Return a closed-form upper bound of the statistical dimension of the cone that decides a vanishing penalty.
 

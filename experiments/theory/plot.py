@@ -29,8 +29,15 @@ with_shares = partial(with_intervals, interval=proportion_of, alpha=0.12)
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one panel for each statement that has a curve."""
     part = split_parts(table)
+    caption = (
+        "Bands and bars: 95 % intervals. (a) Each curve is one kurtosis of the noise. (b) Line: n needed = n "
+        "required by the proposition; (a), (b): its two parts; small variance: noise of variance below 1, part "
+        "(a). (c) Line: smallest n = statistical dimension; alpha*: squared mean of the labels. (d) From each "
+        "start, ten rounds of alternation between k labels and a rotation. (e) Labels plus noise; d: dimension. "
+        "(f) Best lambda of a grid for each."
+    )
     smaller = {"lines.linewidth": 1.0, "axes.labelsize": 7, "axes.titlesize": 7}
-    with panels(stem, 2, 3, 4.5, rc=smaller) as (_, axes):
+    with panels(stem, 2, 3, 4.5, caption=caption, rc=smaller) as (_, axes):
         draw_kurtosis(axes[0, 0], part["recovery"])
         draw_asked(axes[0, 1], part["sample size"])
         draw_thresholds(axes[0, 2], part["balanced"], part["rank two"], part["many labels"])
@@ -110,7 +117,7 @@ def draw_perturbed(ax: Axes, table: pd.DataFrame) -> None:
     ax.plot([], [], color=GRAY, ls="-", label="ratio of eigenvalues")
     ax.plot([], [], color=GRAY, ls=":", label="error")
     ax.set_yticks(np.linspace(0.0, 1.0, 6))
-    words = "(e) off the model", r"noise $\sigma$ on $y$", "median ratio, mean error"
+    words = "(e) labels with noise", r"noise $\sigma$ on $y$", "median ratio, mean error"
     finish(ax, words, ylim=(-0.03, 1.38), loc="upper left", ncols=2, columnspacing=0.6)
 
 

@@ -20,8 +20,8 @@ from experiments.two_class.published import normalized, run
 MAIN = "weights"
 READINGS = {  # of the scale of the paper's data, which the text does not state; a and c are the weights of Gamma in all
     MAIN: "columns of variance one",
-    "norm one": "columns of norm one, which multiplies Gamma by n",
-    "rows": "rows divided by their norms, columns not rescaled",
+    "norm one": "columns of norm one",  # multiplies Gamma by n
+    "rows": "rows of norm one",  # columns not rescaled
 }
 WEIGHTS = (1e-3, 1e-2, 1e-1)  # the paper's values of a and of c
 IMBALANCE = (0.01, 0.25, 0.5, 0.75, 1.0)  # the paper's values of nu

@@ -1,5 +1,6 @@
 """Table 1 from its measurements: the paper's columns at the optimum and by its algorithm, and its findings."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
@@ -14,10 +15,8 @@ from experiments.two_class.cells import EARLY, MAIN, OTHER_READINGS, PUBLISHED_M
 
 TITLE = "Table 1: two-class data"
 ABOUT = (
-    "Nine sets, the best setting of the paper's grid by the true labels, as in the paper. (a) At the optimum: columns "
-    "of variance one, a and c the weights of Gamma (section 3 read literally). (b) The sparse column by the paper's "
-    "algorithm in each reading of the scale, stopped by its own rule and before. Grey band: what counts as the paper's "
-    "figure."
+    "Nine sets, the best setting of the paper's grid by the true labels, as in the paper. (a) At the optimum, section "
+    "3 read literally. (b) By the paper's algorithm in each reading of the scale, stopped by its own rule and before."
 )
 RELAXED, BASELINES = ("sparse", "non-sparse"), ("alternating", "k-means")
 COLUMNS = (*RELAXED, *BASELINES)
@@ -108,15 +107,6 @@ def by_protocol(table: pd.DataFrame) -> dict[Protocol, pd.DataFrame]:
     return {protocol: best_of(runs_in(table, protocol), names_in(table)) for protocol in PROTOCOLS}
 
 
-def figures_met(figures: pd.DataFrame) -> int:
-    """Return the number of the paper's relaxed figures that those of a protocol match."""
-    return sum(
-        is_same(figures.loc[name, column], PAPER[str(name)][k])
-        for name in figures.index
-        for k, column in enumerate(RELAXED)
-    )
-
-
 def expected_best(errors: Array, m: int) -> float:
     """Return the mean smallest of m errors drawn without replacement; NaN without errors, all of them if fewer than m."""
     ordered = np.sort(np.asarray(errors, dtype=float))
@@ -153,7 +143,6 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 def row_of(table: pd.DataFrame, solved: pd.DataFrame) -> dict[str, object]:
     """Return the baselines and the reference values of one data set."""
     facts, split = table[table["method"] == "facts"].iloc[0], solved[solved["split"]]
-    sparse = split[split["c"] > 0].sort_values("error", kind="stable")
     return {
         **{method: mean_of_ten(runs_of(table, method)) for method in BASELINES},
         "constant": facts["constant_error"],
@@ -166,7 +155,6 @@ def row_of(table: pd.DataFrame, solved: pd.DataFrame) -> dict[str, object]:
         "trivial": int(solved["trivial"].sum()),
         "no split": int((~solved["trivial"] & ~solved["split"]).sum()),
         "not solved": int((~solved["solved"]).sum()),
-        "below one cluster": 1.0 - sparse["value"].iloc[0] / sparse["nu"].iloc[0] if len(sparse) else float("nan"),
     }
 
 
@@ -206,13 +194,50 @@ def figure_rule(name: str) -> Rule:
 
 
 FIGURES = tuple(map(figure_rule, PAPER))
+
+
+def readings_of(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the gains in each reading of the scale, by rival."""
+    return [table.loc[reading] for reading in READINGS if reading in table.index.get_level_values(0)]
+
+
+def beats_baselines(gains: pd.DataFrame) -> bool:
+    """Return whether the intervals of the mean gains over both baselines are above 0."""
+    return all(gain.low > 0 for gain in gains.loc[list(BASELINES), "mean gain"])
+
+
+def never_worse(gains: pd.DataFrame) -> bool:
+    """Return whether the sparse figures are lower than the non-sparse ones on some sets and higher on none."""
+    return bool(gains.loc["non-sparse", "better on"] > 0 and gains.loc["non-sparse", "worse on"] == 0)
+
+
+def in_most(table: pd.DataFrame, holds: Callable[[pd.DataFrame], bool]) -> bool:
+    """Return whether a condition holds in more than half of the readings."""
+    held = [holds(gains) for gains in readings_of(table)]
+    return sum(held) > len(held) / 2
+
+
+def has_sets(table: pd.DataFrame) -> bool:
+    """Return whether there are enough sets."""
+    return len(readings_of(table)) > 0 and table["sets"].min() >= LEAST_SETS
+
+
+OVER_BASELINES = Rule(
+    "table1-baselines",
+    "by the paper's protocol: agrees if in most readings of the scale the intervals of the mean gain over both "
+    f"baselines are above 0, in part if in one reading; not tested with fewer than {LEAST_SETS} sets",
+    lambda t: in_most(t, beats_baselines),
+    lambda t: any(map(beats_baselines, readings_of(t))),
+    tested=has_sets,
+)
 SPARSITY = Rule(
     "table1-sparsity",
-    "agrees if the intervals of the mean gain are above 0 against all three rivals, both at the optimum and by the "
-    f"paper's algorithm; in part if in one of them; not tested with fewer than {LEAST_SETS} sets",
-    lambda t: all(gain.low > 0 for gain in t["mean gain"]),
-    lambda t: any(all(gain.low > 0 for gain in rows["mean gain"]) for _, rows in t.groupby(level=0)),
-    tested=lambda t: len(t) > 0 and t["sets"].min() >= LEAST_SETS,
+    "by the paper's protocol: agrees if in most readings the sparse figure is lower than the non-sparse one on some "
+    "sets and higher on none, as in the paper's table; in part if in most the mean gain is positive; not tested with "
+    f"fewer than {LEAST_SETS} sets",
+    lambda t: in_most(t, never_worse),
+    lambda t: in_most(t, lambda gains: gains.loc["non-sparse", "mean gain"].value > 0),
+    tested=has_sets,
 )
 HIGH_ERRORS = Rule(
     "table1-high",
@@ -223,12 +248,12 @@ HIGH_ERRORS = Rule(
     lambda t: (t["high"] > t["sets"] / 2).all(),
     tested=lambda t: (t["sets"] >= LEAST_SETS).all(),
 )
-RULES = (*FIGURES, SPARSITY, HIGH_ERRORS)
+RULES = (*FIGURES, OVER_BASELINES, SPARSITY, HIGH_ERRORS)
 
 
 REFERENCE = (
     "sparse", "non-sparse", "supervised", "class correlation", "found correlation", "n over needed", "two-valued",
-    "settings", "trivial", "no split", "not solved",
+    "trivial", "not solved",
 )  # fmt: skip
 
 
@@ -240,14 +265,14 @@ def findings(table: pd.DataFrame) -> list[Finding]:
             "Clustering error by the paper's algorithm, means of ten runs of the baselines with their 95 % range",
             figures(table, rows),
             [rule for rule in FIGURES if rule.statement.removeprefix("table1-") in rows.index],
-            "'Other readings' counts those that reach the sparse figure; 'below one cluster' is the fraction by which "
-            "the best sparse setting lowers the value of Y = 11'.",
+            "'Other readings': those that reach the sparse figure.",
         ),
         Finding(
-            "Mean gain in error of the sparse settings over the sets, each method with its expected best by the true "
-            "labels from equally many settings or runs",
-            sparsity_gains(table),
-            [SPARSITY],
+            "Mean gain in error of the best sparse setting over the non-sparse one and the mean runs of the baselines",
+            gains_of_sparsity(table),
+            [OVER_BASELINES, SPARSITY],
+            "No gain over the non-sparse setting is significant, nor in the printed table, although there are three times "
+            "as many sparse settings. At the optimum: expected best of equally many settings or runs.",
         ),
         Finding(
             f"Sets with a sparse error above {HIGH:g} at the optimum; of these, with clusterings that correlate more",
@@ -257,10 +282,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
         Finding(
             "Errors at the optimum, and reference values",
             rows[list(REFERENCE)],
-            comment="'Supervised' is least squares with known labels. A correlation is that with the best direction, "
-            "squared, of the classes and the largest found. n is relative to d + d(d-1)/4, d the rank. Two-valued "
-            "columns are clusterings themselves. A setting is trivial if its value is nu up to the gap; otherwise "
-            "without a split if the smaller cluster has less than 1 %; not solved if the gap is above 1e-4 of the value.",
+            comment="'Supervised': least squares with labels; correlations are squared. A setting is trivial if its value "
+            "is nu, not solved if its gap is above 1e-4 of the value.",
         ),
         papers_protocol(table),
     ]
@@ -272,18 +295,16 @@ def figures(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     ours, paper = rows.assign(**protocols.pop(LITERAL)), rows["paper sparse"]
     others = [sum(reaches(one.loc[name, "sparse"], paper[name]) for one in protocols.values()) for name in rows.index]
     columns = [name for column in COLUMNS for name in (column, f"paper {column}")]
-    found = ours.assign(**{"other readings": others})[[*columns, "other readings", "constant", "below one cluster"]]
+    found = ours.assign(**{"other readings": others})[[*columns, "other readings", "constant"]]
     return found.rename(columns={"constant": "one cluster"} | {f"paper {name}": f"{name}, paper" for name in COLUMNS})
 
 
-def at_equal_numbers(table: pd.DataFrame, protocol: Protocol | None = None) -> pd.DataFrame:
+def at_equal_numbers(table: pd.DataFrame) -> pd.DataFrame:
     """Return the expected best error of each method from equal numbers of settings or runs, one row per data set.
 
-    At the optimum, this is the number of non-sparse settings that find a clustering; sets without one are excluded.
-    In a protocol, all settings count.
+    This is the number of non-sparse settings that find a clustering at the optimum; sets without one are excluded.
     """
-    tried = settings(table).query("split") if protocol is None else runs_in(table, protocol)
-    records = {}
+    tried, records = settings(table).query("split"), {}
     for name in names_in(table):
         mine, runs = tried[tried["data_set"] == name], table[table["data_set"] == name]
         errors = {"sparse": mine.loc[mine["c"] > 0, "error"], "non-sparse": mine.loc[mine["c"] == 0, "error"]}
@@ -294,19 +315,31 @@ def at_equal_numbers(table: pd.DataFrame, protocol: Protocol | None = None) -> p
     return pd.DataFrame.from_dict(records, orient="index", columns=list(COLUMNS))
 
 
-def sparsity_gains(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean gain of the sparse settings over each rival, at the optimum and by the paper's algorithm."""
-    both = {"optimum": at_equal_numbers(table), "paper's algorithm": at_equal_numbers(table, LITERAL)}
-    records = {
-        (title, rival): {
-            "mean gain": mean_of((best[rival] - best["sparse"]).to_numpy()),
-            "sets": len(best),
-            "better on": int((best["sparse"] < best[rival] - 1e-9).sum()),
-        }
-        for title, best in both.items()
-        for rival in best.columns.drop("sparse")
+def by_papers_protocol(table: pd.DataFrame, reading: str) -> pd.DataFrame:
+    """Return the best settings by the true labels and the mean runs of the baselines, one row per data set."""
+    best = best_of(runs_in(table, Protocol(reading, early=False)), names_in(table)).dropna()
+    means = table[table["method"].isin(BASELINES)].pivot(index="data_set", columns="method", values="error")
+    return best.join(means)
+
+
+def gains_of_sparsity(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean gain of the sparse settings over each rival, in the paper's figures, its protocol and at the optimum."""
+    sources = {
+        "printed": pd.DataFrame.from_dict(PAPER, orient="index", columns=list(COLUMNS)),
+        **{reading: by_papers_protocol(table, reading) for reading in READINGS},
+        "optimum": at_equal_numbers(table),
     }
-    return pd.DataFrame.from_dict(records, orient="index").rename_axis(["where", "rival"])
+    records = {
+        (title, rival): gain_over(best, rival) for title, best in sources.items() if len(best) for rival in COLUMNS[1:]
+    }
+    return pd.DataFrame.from_dict(records, orient="index").rename_axis(["figures", "rival"])
+
+
+def gain_over(best: pd.DataFrame, rival: str) -> dict[str, object]:
+    """Return the mean gain of the sparse figures over a rival's, and the sets on which they are better and worse."""
+    gain = (best[rival] - best["sparse"]).to_numpy(float)
+    better, worse = int((gain > ROUNDED).sum()), int((gain < -ROUNDED).sum())
+    return {"mean gain": mean_of(gain), "sets": len(gain), "better on": better, "worse on": worse}
 
 
 def high_errors(rows: pd.DataFrame) -> pd.DataFrame:
@@ -320,19 +353,48 @@ def high_errors(rows: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def best_runs(table: pd.DataFrame, protocol: Protocol) -> pd.DataFrame:
+    """Return the best run of each relaxed figure of the paper in a protocol, beside that figure and one cluster's."""
+    runs = runs_in(table, protocol)
+    constant = table[table["method"] == "facts"].set_index("data_set")["constant_error"]
+    records = []
+    for name in names_in(table):
+        mine = runs[runs["data_set"] == name]
+        for k, tried in enumerate((mine[mine["c"] > 0], mine[mine["c"] == 0])):
+            if len(tried):
+                best, paper = tried.loc[tried["error"].idxmin()], PAPER[name][k]
+                records.append(
+                    {
+                        "met": is_same(best["error"], paper),
+                        "single": tried["size_of_smaller"][tried["error"] == best["error"]].min() < LEAST_SHARE,
+                        "telling": not reaches(constant[name], PAPER[name][0]),
+                        "by one cluster": is_same(constant[name], paper),
+                    }
+                )
+    return pd.DataFrame(records, columns=["met", "single", "telling", "by one cluster"], dtype=bool)
+
+
 def papers_protocol(table: pd.DataFrame) -> Finding:
     """Return the number of the paper's figures that each reading of its algorithm matches."""
-    figures = by_protocol(table)
-    counts = pd.DataFrame({r: {p.end: figures_met(figures[p]) for p in PROTOCOLS if p.reading == r} for r in READINGS})
+    early, last = ({r: best_runs(table, Protocol(r, stop)) for r in READINGS} for stop in (True, False))
+    counts = {
+        READINGS[reading]: {
+            "met": int(best["met"].sum()),
+            "of these one cluster": int((best["met"] & best["single"]).sum()),
+            "met on informative sets": int((best["met"] & best["telling"]).sum()),
+            f"met after {EARLY}": int(early[reading]["met"].sum()),
+        }
+        for reading, best in last.items()
+    }
+    figures = last[MAIN]
     runs = pd.concat([runs_in(table, protocol) for protocol in PROTOCOLS if not protocol.early])
     stopped = runs["stopped"].astype(bool)
     return Finding(
-        f"Relaxed figures of the paper, of {2 * len(figures[LITERAL])}, matched by its algorithm in each reading of scale "
-        "and stop",
-        counts.rename_axis("stop"),
-        comment=f"{int(stopped.sum())} of {len(runs)} runs met their rule within {PUBLISHED_MOST} iterations, "
-        f"{OTHER_READINGS * PUBLISHED_MOST:g} in readings other than '{MAIN}', fewer on large sets. Labels are those of "
-        "an iterate stopped by the limit, or by an absolute gap that exceeds the value at small nu. "
-        + "; ".join(f"'{name}': {words}" for name, words in READINGS.items())
-        + ".",
+        f"Relaxed figures of the paper that its algorithm matches, of {len(figures)}, {int(figures['telling'].sum())} on "
+        "informative sets",
+        pd.DataFrame.from_dict(counts, orient="index").rename_axis("reading of the scale"),
+        comment=f"One cluster alone meets {int(figures['by one cluster'].sum())}; a set is informative if it does not "
+        f"reach the sparse figure. {int(stopped.sum())} of "
+        f"{len(runs)} runs met their own rule, a gap of {STOP:g}, within {PUBLISHED_MOST} iterations, "
+        f"{OTHER_READINGS * PUBLISHED_MOST:g} in readings other than the first, fewer on large sets.",
     )

@@ -10,6 +10,7 @@ from diffrac_cvx.rounding import ROUNDINGS
 from experiments.harness.sweep import Cell, Row, cross
 
 N, D, ALPHA_STAR = 80, 10, 0.25
+REPLICATIONS = 10  # as in the paper
 NOISES = (0.0, 0.05, 0.1, 0.3)
 SCS_TOLERANCE, LOW_RANK_TOLERANCE = 1e-9, 1e-8
 SCS_OPTIONS: dict[str, Any] = {"eps_abs": SCS_TOLERANCE, "eps_rel": SCS_TOLERANCE, "max_iters": 20_000}
@@ -25,7 +26,7 @@ SIGNS = ("sign_leading", "sign_second", "sign_centered")  # roundings
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid: a path of alpha and a path of nu."""
     if grid == "full":
-        alphas, nus, draws = ALPHAS, NUS, {"noise": NOISES, "replication": range(5)}
+        alphas, nus, draws = ALPHAS, NUS, {"noise": NOISES, "replication": range(REPLICATIONS)}
     else:
         alphas, nus, draws = [0.0, ALPHA_STAR, 0.5, 1.0], [0.001, 0.1, 1.0], {"noise": (0.0, 0.3), "replication": [0]}
     return cross(path=["alpha"], parameter=alphas, **draws) + cross(path=["nu"], parameter=nus, **draws)

@@ -7,7 +7,9 @@ from typing import Any
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import ComparisonTask, Method, relaxation_method, solver_method, worst_disagreement
-from diffrac_cvx.comparison.validation import Design, all_designs, find_violations, read_answer
+from diffrac_cvx.comparison.answers import read_answer
+from diffrac_cvx.comparison.instances import Design, all_designs
+from diffrac_cvx.comparison.validation import find_violations
 from diffrac_cvx.registry import (
     RELAXATIONS,
     SOLVERS,

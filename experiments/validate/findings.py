@@ -22,7 +22,7 @@ def check(table: pd.DataFrame) -> Outcome:
         named = row.get("named")
         lines.append(
             f"APART by {row['violation']:.3g} ({row['between']}): "
-            f"diffrac_cvx.comparison.validation.Design({design}).instance({SEED})"
+            f"diffrac_cvx.comparison.instances.Design({design}).instance({SEED})"
             + (f"; {named}" if isinstance(named, str) and named else "")
         )
     return Outcome("\n".join(lines), wrong.empty)

@@ -74,7 +74,7 @@ def read_known(package: Package, inside: str) -> bytes:
     """
     content = read_packed(package, inside)
     if checksum(content) != KNOWN[inside]:
-        raise DataError(f"{inside} is not the known file: {package.name} {package.version} is needed")
+        raise DataError(f"{inside} is not the known file: {package.name} {package.version} is needed.")
     return content
 
 
@@ -215,7 +215,7 @@ def read_pair(source: str, first: str, second: str) -> WideTable:
     X, classes = SOURCES[source].read()
     sizes = [int((classes == name).sum()) for name in (first, second)]
     if min(sizes) < LEAST_OF_A_CLASS:
-        raise DataError(f"{source} has {sizes} rows of {first} and {second}; {LEAST_OF_A_CLASS} of each are needed")
+        raise DataError(f"{source} has {sizes} rows of {first} and {second}; {LEAST_OF_A_CLASS} of each are needed.")
     mask = (classes == first) | (classes == second)
     widest = np.sort(np.argsort(-X[mask].var(axis=0), kind="stable")[:MOST_COLUMNS])
     return keep_varying(X[mask][:, widest], classes[mask] == second)

@@ -13,7 +13,14 @@ from experiments.wide_law.findings import FOUND_RATIO, LOST_RATIO, ratio
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the index over c / kappa, and the costs of noise."""
     part = split_parts(table)
-    with panels(stem, 1, 2, 2.6) as (_, (left, right)):
+    caption = (
+        "Each mark is one table. c: cost of the true labels with a direction on the shifted columns; kappa: lower"
+        " bound on the cost of any labels of the variance within clusters; rho: fraction of variance due to "
+        f"common factors. Lines in (a): below c / kappa = {FOUND_RATIO:g} the theorem applies, above "
+        f"{LOST_RATIO:g} the clusters are lost. (b) Noise alone: cost of the labels that were found, and the bound"
+        " kappa, over the formula; line: equality."
+    )
+    with panels(stem, 1, 2, 2.6, caption=caption) as (_, (left, right)):
         draw_index(left, part["groups"])
         draw_noise(right, part["noise"])
 

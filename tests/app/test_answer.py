@@ -49,7 +49,7 @@ def case(request, tmp_path):
     lines = lines if classes is None else [[*row, f"k{label}"] for row, label in zip(lines, classes, strict=True)]
     path = tmp_path / "table.csv"
     path.write_text("\n".join(",".join(row) for row in [head, *lines]) + "\n")
-    label = () if classes is None else ("--label", "who")
+    label = () if classes is None else ("--classes", "who")
     return (path, *label, "--no-structure", *options), classes
 
 
@@ -67,7 +67,7 @@ def test_terminal_report_json_and_python_have_the_numbers_of_one_record(case, co
     status, printed, _ = command("cluster", *arguments, "--report", tmp_path / "r.html")
     answer, other = seen
     assert answer is other
-    assert np.array_equal(drawn[0], answer.labels), "points are counted by cluster, also for more than two"
+    assert np.array_equal(drawn[0], answer.clusters), "points are counted by cluster, also for more than two"
     page = html.unescape((tmp_path / "r.html").read_text())
     for sentence in (*render.warning_sentences(answer), *render.summary_sentences(answer)):
         assert sentence in page
@@ -78,7 +78,7 @@ def test_terminal_report_json_and_python_have_the_numbers_of_one_record(case, co
     names: dict = {}
     exec(answer.code, names)
     model = names["model"]
-    assert found["labels"] == answer.labels.tolist() == model.labels_.tolist()
+    assert found["clusters"] == answer.clusters.tolist() == model.labels_.tolist()
     assert found["objective"] == answer.objective >= answer.lower_bound == found["lower_bound"]
     assert "try" not in re.findall(r"\w+", printed), "no command is suggested that was not tried"
     assert answer.lower_bound + answer.label_gap == pytest.approx(model.lower_bound_ + model.label_gap_, abs=1e-6)
@@ -109,7 +109,7 @@ def test_cluster_and_compare_print_the_same_number_for_the_same_labels(command, 
             for name in ("low_rank", "k-means")
         }
         for row in compared["rows"]:
-            if abs(labels[row["method"]] @ (2.0 * np.array(found["labels"]) - 1.0)) == len(X):
+            if abs(labels[row["method"]] @ (2.0 * np.array(found["clusters"]) - 1.0)) == len(X):
                 n_same += 1
                 assert row["objective"] == pytest.approx(found["objective"], abs=1e-9)
                 assert f"Cost of this split: {format_upper(row['objective'])} (0 best" in said
@@ -139,4 +139,4 @@ def test_auto_finds_the_number_of_clusters_and_says_how(command, tmp_path):
     assert "Note: 3 clusters, chosen from 2 to 8 by prediction strength across half-samples." in printed
     assert "Clusters of 30, 30 and 30 points." in printed
     (tmp_path / "small.csv").write_text("a,b\n" + "1,2\n3,5\n" * 2)
-    assert "needs at least 6 points, not 4" in command("cluster", tmp_path / "small.csv", "--clusters", "auto")[2]
+    assert "needs 6 points or more, not 4" in command("cluster", tmp_path / "small.csv", "--clusters", "auto")[2]

@@ -42,7 +42,7 @@ def test_a_report_says_that_no_split_that_respects_what_is_known_is_cheaper(tabl
     namespace = {}
     exec(unescape(text[start : text.index("</pre>", start)]), namespace)
     rows = list(csv.DictReader(out.open()))
-    labels = np.array([int(row["label"]) for row in rows])
+    labels = np.array([int(row["cluster"]) for row in rows])
     np.testing.assert_array_equal(namespace["model"].labels_, labels)
     assert all(labels[i] == 1 - i % 2 for i in range(9))
     decisions = np.array([float(row["decision"]) for row in rows])
@@ -88,7 +88,7 @@ def test_what_cannot_be_known_is_refused_in_words(table, command, arguments, mes
 def test_rows_that_belong_together_are_together_in_more_than_two_clusters(table, command):
     options = ("cluster", table, "--drop", "group", "--must-link-column", "patient", "--clusters", 3)
     status, printed, _ = command(*options, "--json")
-    labels = json.loads(printed)["labels"]
+    labels = json.loads(printed)["clusters"]
     assert status in (0, 1)
     assert all(labels[i] == labels[i + 2] for i in range(0, ROWS, 4))
     assert "partition that satisfies the constraints" in command(*options)[1]
@@ -187,7 +187,7 @@ def test_known_signs_turn_the_clusters(features, found_by):
         assert found["scaled_coefficients"]["size_x"][0] > 0.0
         assert found["scaled_coefficients"]["job=a"][0] >= 0.0
     other = found_by("cluster", features, *COMMON_OPTIONS, "--nonnegative", "job=c")
-    assert np.mean(np.asarray(other["labels"]) != found["labels"]) > 0.8
+    assert np.mean(np.asarray(other["clusters"]) != found["clusters"]) > 0.8
 
 
 @pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")  # the clusters are a column's two values
@@ -196,7 +196,7 @@ def test_the_program_of_the_report_finds_the_same_labels(features, tmp_path, fou
     found = found_by("cluster", features, *COMMON_OPTIONS, *signs, "--report", tmp_path / "report.html")
     text, names = unescape((tmp_path / "report.html").read_text()), {}
     exec(re.search(r"<h2>Python code</h2>\s*<pre>(.*?)</pre>", text, flags=re.DOTALL)[1], names)
-    np.testing.assert_array_equal(names["model"].labels_, found["labels"])
+    np.testing.assert_array_equal(names["model"].labels_, found["clusters"])
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_comparison_takes_groups_or_signs(features, found_by, options, note):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--nonnegative Size_x", "--nonnegative: there is no column 'Size_x'; did you mean 'size_x'?"),
+        ("--nonnegative Size_x", "--nonnegative: there is no column 'Size_x'. Did you mean 'size_x'?"),
         ("--nonnegative job", "--nonnegative: there is no column 'job'; its binary columns are job=a"),
         ("--nonnegative size_x --clusters 3", "nonnegative needs two clusters"),
         ("--feature-groups prefx", "'prefx' is not a file, 'category' or 'prefix'"),

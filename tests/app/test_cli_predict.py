@@ -66,14 +66,14 @@ def test_columns_may_be_in_any_order_and_more_with_another_separator_and_decimal
     alone = write(tmp_path / "alone.csv", HEAD, ROWS[7:8])
     found = json.loads(command("predict", model, alone, "--json")[1])
     assert len(found["rows"]) == 1
-    assert str(found["labels"][0]) == columns(one)["label"][7]
+    assert str(found["clusters"][0]) == columns(one)["cluster"][7]
     assert float(columns(one)["decision"][7]) == pytest.approx(found["decision"][0], rel=1e-8)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("age", "Ages", "did you mean 'Ages'?"),
+        ("age", "Ages", "Did you mean 'Ages'?"),
         ("Oslo", "Kyiv", "column 'city' contains 'Kyiv' in row 0"),
         (",20.00,", ",,", "values are missing in 4 of 40 rows: column 'age' (4)"),
         (",20.00,", ",old,", "column 'age' contains 'old' in row 0"),
@@ -114,7 +114,7 @@ def test_the_margin_is_the_best_score_less_the_second_where_there_are_more_than_
         scores = [float(found[f"decision_{j}"][k]) for j in range(3)]
         third, second, best = sorted(scores)
         assert float(margin) == pytest.approx(best - second, abs=1e-7 * max(best, -third))
-        assert scores[int(found["label"][k])] == best
+        assert scores[int(found["cluster"][k])] == best
 
 
 def test_what_is_known_of_rows_is_no_part_of_the_model_and_said_so(table, tmp_path, command):

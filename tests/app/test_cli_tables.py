@@ -119,13 +119,13 @@ def test_a_column_that_is_too_large_is_named_and_the_option_that_helps_follows_a
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["my table.csv", "--label", "A"], "did you mean 'a'?"),
-        (["my table.cvs"], "did you mean 'my table.csv'?"),
-        (["haert"], "did you mean 'heart'?"),
-        (["heart", "--solver", "lowrank"], "did you mean 'low_rank'?"),
+        (["my table.csv", "--classes", "A"], "Did you mean 'a'?"),
+        (["my table.cvs"], "Did you mean 'my table.csv'?"),
+        (["haert"], "Did you mean 'heart'?"),
+        (["heart", "--solver", "lowrank"], "Did you mean 'low_rank'?"),
         (["heart", "--known", "x1"], "--known does not apply to the data set 'heart'"),
         (["heart", "--drop", "x1"], "--drop does not apply to the data set 'heart', only to files"),
-        (["heart", "--reference-column", "x1"], "--reference-column does not apply to the data set 'heart'"),
+        (["heart", "--classes", "x1"], "--classes does not apply to the data set 'heart'"),
         (["my table.csv", "--top-variance", "0"], "top_variance = 0 must be a positive integer"),
         (["my table.csv", "--clusters", "1000"], "n_clusters = 1000 is more than the"),
         (["my table.csv", "--clusters", "many"], "neither an integer nor 'auto'"),

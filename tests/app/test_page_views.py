@@ -1,5 +1,6 @@
 """Data, tables, pictures and Python code of the page, and its cells, without a browser."""
 
+import csv
 import io
 import re
 import socket
@@ -19,12 +20,26 @@ from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import data as page_data
 from diffrac_cvx.app.page import views
 from diffrac_cvx.app.page.notebook import FIRST_METHODS, app
-from diffrac_cvx.app.page.views import Setting
+from diffrac_cvx.app.page.run import Request, Run, Setting, about, cluster_points
 from diffrac_cvx.problem.result import Status
 
 TABLE = "height,weight,species\n1.5,20,cat\n-1.7,25,dog\n1.4,8,cat\n-1.2,30,dog\n1.1,12,cat\n-0.9,14,dog\n"
 SMALL = page_data.planted_data(24, 3, 1, 0.0, 0.3, 0)
+NAMES = ("low_rank", "fista", "v_space", "penalized_nu", "CLARABEL")
 METHODS = ["low_rank", "fista", "v_space/CLARABEL", "penalized_nu/CLARABEL"]
+
+
+def compared(data=SMALL, setting=Setting(), names=NAMES, sample=None):  # noqa: B008
+    """Return a finished run of the page."""
+    run = Run(Request(data, setting, tuple(names), sample))
+    run.work()
+    assert not run.error
+    return run
+
+
+def with_setting(run, setting):
+    """Return the run as if its setting had been another."""
+    return replace(run, request=replace(run.request, setting=setting))
 
 
 def uploaded(text=TABLE, label="species", **options):
@@ -33,13 +48,12 @@ def uploaded(text=TABLE, label="species", **options):
 
 
 @pytest.fixture(scope="module")
-def comparison():
-    return views.compare_methods(SMALL, Setting(), METHODS)
+def finished():
+    return compared()
 
 
-def table_of(setting, comparison):
-    labels = views.labels_of(SMALL.table, comparison, setting.n_clusters)
-    return views.comparison_table(SMALL, setting, comparison, labels)
+def table_of(run):
+    return views.comparison_table(run, run.comparison, views.labels_of(run))
 
 
 def cells(table, title):
@@ -49,14 +63,14 @@ def cells(table, title):
 @pytest.mark.parametrize(
     ("text", "options", "arguments"),
     [
-        (TABLE, {}, ["--reference-column", "species"]),
+        (TABLE, {}, ["--classes", "species"]),
         (TABLE, {"label": None}, []),
         (TABLE, {"label": None, "drop": ["species"]}, ["--drop", "species"]),
         (TABLE, {"label": None, "one_hot": ["species"]}, ["--one-hot", "species"]),
-        (TABLE.replace("20", ""), {}, ["--reference-column", "species"]),
-        (TABLE.replace("20", ""), {"missing": "mean"}, ["--reference-column", "species", "--missing", "mean"]),
-        (TABLE.replace(",", ";").replace(".", ","), {}, ["--reference-column", "species"]),
-        (TABLE.replace("1.5", "1e200"), {}, ["--reference-column", "species"]),
+        (TABLE.replace("20", ""), {}, ["--classes", "species"]),
+        (TABLE.replace("20", ""), {"missing": "mean"}, ["--classes", "species", "--missing", "mean"]),
+        (TABLE.replace(",", ";").replace(".", ","), {}, ["--classes", "species"]),
+        (TABLE.replace("1.5", "1e200"), {}, ["--classes", "species"]),
         ("", {"label": None}, []),
     ],
 )
@@ -68,10 +82,12 @@ def test_the_page_reads_a_file_exactly_as_the_program_does(text, options, argume
     if status == 2:
         with pytest.raises(dc.DataError) as error:
             uploaded(text, **options)
-        assert " ".join(str(error.value).split()) in " ".join(said.split())
+        assert " ".join(str(error.value).split()).rstrip(".") in " ".join(said.split()), (
+            "it may be followed by an option"
+        )
     else:
         table = uploaded(text, **options).table
-        model = views.cluster_points(table, Setting())
+        model = cluster_points(table, Setting())
         assert views.labels_csv(table, model) == (tmp_path / "program.csv").read_bytes()
 
 
@@ -84,20 +100,125 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_parsed(monkeypatch):
             read()
 
 
-def test_the_reference_implementation_is_for_small_tables_only_and_the_reason_is_given():
-    methods, omitted = views.choose_methods(FIRST_METHODS, 10_000, 10)
-    assert methods == ["low_rank", "fista"]
-    (sentence,) = views.describe_others(SimpleNamespace(results={}, method_results={}, notes=()), omitted, 2)
-    names = "v_space/CLARABEL, lifted/CLARABEL, penalized_nu/CLARABEL"
-    assert sentence == f"omitted at this size: {names} (the table has 100000 entries, more than 20000)."
-    _, omitted = views.choose_methods(FIRST_METHODS, 60, 3)
-    assert omitted["penalized_nu/CLARABEL"] == "a matrix of 60 rows, more than 41", "nothing to select by name"
-    assert views.choose_methods(["low_rank", "lifted"], 20, 3) == ([], {}), "low_rank solves (15) only"
+def request_of(n, names=FIRST_METHODS, d=4, **options):
+    table = page_data.two_class_table(np.zeros((n, d)), np.ones(n))
+    return Request(page_data.PageData(table, "", ""), Setting(**options), tuple(names))
 
 
-def test_the_table_has_values_bounds_rank_and_errors_of_every_method(comparison):
-    table = table_of(Setting(), comparison)
-    assert cells(table, "method") == [f"{name} {'(8)' if 'nu' in name else '(15)'}" for name in METHODS]
+def test_the_ticked_relaxations_are_compared_by_the_solver_for_their_size():
+    by_clarabel = [f"{name}/CLARABEL" for name in ("v_space", "constrained_alpha", "penalized_nu", "lifted")]
+    assert request_of(30).methods == ["low_rank", "fista", *by_clarabel]
+    by_scs = [f"{name}/SCS" for name in ("constrained_alpha", "penalized_nu", "lifted")]
+    assert request_of(300).methods == ["low_rank", "fista", "v_space/CLARABEL", *by_scs]
+    assert request_of(20, ["low_rank", "lifted"]).methods == [], "low_rank solves (15) only"
+
+
+def test_scs_runs_before_clarabel_if_both_are_ticked_and_the_matrix_is_large():
+    names = ["penalized_nu", "SCS", "CLARABEL"]
+    assert request_of(80, names).methods == ["penalized_nu/SCS", "penalized_nu/CLARABEL"]
+
+
+def test_what_would_take_far_longer_than_the_limit_is_omitted_with_its_estimate():
+    request = request_of(10_000, d=10)
+    assert request.methods == ["low_rank", "fista", "v_space/SCS"]
+    (sentence,) = views.describe_others(SimpleNamespace(results={}, method_results={}, notes=()), request.omitted, 2)
+    names = "constrained_alpha/SCS, penalized_nu/SCS, lifted/SCS"
+    assert sentence == f"omitted: {names} (about 400 h). Increase the time limit, or compare on a sample."
+    assert not replace(request, sample=100).omitted
+    assert request_of(300, ["penalized_nu", "CLARABEL"], time_limit=3600.0).methods == ["penalized_nu/CLARABEL"]
+
+
+def test_the_estimate_is_that_of_the_sample_and_at_most_the_time_limit():
+    request = request_of(300)
+    assert request.seconds == request.setting.time_limit == 60.0
+    assert replace(request, sample=100).seconds < 10.0
+    assert views.describe_plan(request) == "6 methods, about 60 s."
+    assert views.describe_plan(request_of(300, lam=0.1)) == "4 methods, about 40 s.", "(7) and (8) take no l1 penalty"
+    assert views.describe_plan(request_of(30, [])) == "Tick a relaxation that supports the penalty, and a solver."
+    assert [about(seconds) for seconds in (0.13, 34.0, 80.0, 90.0, 5_000.0, 90_000.0)] == [
+        "about 0.1 s", "about 30 s", "about 80 s", "about 2 min", "about 80 min", "about 20 h",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [60, 120])
+def test_an_estimate_of_scs_is_within_a_factor_of_ten(n):
+    X = dc.datasets.make_planted(n, 3, noise=0.3, rng=0).X
+    seconds = dc.compare(X, methods=["penalized_nu/SCS"], ridge=0.3).rows[0]["seconds"]
+    estimate = dc.registry.RELAXATIONS["penalized_nu"].estimate_seconds("SCS", n, 3)
+    assert estimate / 10 < seconds < 10 * estimate
+
+
+def test_the_page_says_whether_its_results_are_those_of_the_controls(finished):
+    request = finished.request
+    assert "have changed" not in views.describe_state(request, finished, finished)
+    again = replace(request, data=page_data.planted_data(24, 3, 1, 0.0, 0.3, 0))
+    assert not again.differs_from(request), "the same table, read again"
+    for other in (
+        replace(request, setting=Setting(lam=0.01)), replace(request, names=NAMES[1:]),
+        replace(request, data=page_data.planted_data(24, 3, 1, 0.0, 0.3, 1)),
+    ):  # fmt: skip
+        assert "The settings have changed." in views.describe_state(other, finished, finished)
+    assert "Comparing." in views.describe_state(request, Run(request), finished)
+    assert "those of the earlier table" in views.describe_state(None, finished, finished)
+    assert views.describe_state(None, None, None) == ""
+
+
+def test_the_progress_names_every_method_with_its_seconds_and_a_stop_keeps_what_is_finished():
+    heard, run = [], Run(Request(SMALL, Setting(), NAMES))
+
+    def tell(lines):
+        heard.append(lines)
+        if lines[1].startswith("fista: 0 s"):
+            run.stop()
+
+    run.work(tell)
+    assert heard[0][0] == "low_rank: 0 s"
+    assert heard[0][2].startswith("v_space/CLARABEL: waiting, about 0.")
+    assert heard[-1][0].startswith("low_rank: done in 0.")
+    assert next(iter(run.comparison.results)) == "low_rank"
+    assert "v_space/CLARABEL" not in run.comparison.results
+    assert any("stopped before" in note for note in run.comparison.notes)
+    assert run.model is not None
+
+
+def test_a_run_ends_when_another_has_started():
+    run = Run(Request(SMALL, Setting(), NAMES))
+    run.work(is_over=lambda: True)
+    assert not run.comparison.results
+    assert f"stopped before {', '.join(METHODS)}" in run.comparison.notes
+
+
+def test_a_sample_is_said_in_the_table_and_the_clusters_are_those_of_all_rows():
+    data = page_data.planted_data(130, 3, 1, 0.0, 0.3, 0)
+    run = compared(data, names=["low_rank", "v_space"], sample=100)
+    assert cells(table_of(run), "rows") == ["100 of 130"]
+    assert len(run.shown.X) == 100
+    np.testing.assert_array_equal(run.shown.labels, data.table.labels[run.comparison.sample])
+    X = dc.datasets.SCALINGS["standardize"](data.table.X)
+    np.testing.assert_array_equal(run.scaled, X[run.comparison.sample])
+    assert len(run.model.labels_) == 130
+    assert "of all rows" in views.describe_costs(run)
+    assert "100 points" in views.solution_cards(run.shown, run.comparison, views.labels_of(run))
+
+
+def test_the_clusters_cost_at_most_what_the_labels_of_the_table_cost(finished):
+    model = finished.model
+    assert model.label_gap_ + model.lower_bound_ <= finished.comparison.rows[0]["objective"] + 1e-9
+    assert "of all rows" not in views.describe_costs(finished)
+    assert "refit the directions" in views.describe_costs(with_setting(finished, Setting(n_clusters=3)))
+
+
+def test_the_csv_of_the_comparison_has_the_rows_of_compare(finished):
+    head, *lines = csv.reader(io.StringIO(views.comparison_csv(finished.comparison).decode()))
+    assert head == list(finished.comparison.rows[0])
+    assert [line[0] for line in lines] == METHODS
+    assert [float(line[head.index("lower")]) for line in lines] == [row["lower"] for row in finished.comparison.rows]
+
+
+def test_the_table_has_values_bounds_rank_and_errors_of_every_method(finished):
+    table, comparison = table_of(finished), finished.comparison
+    assert cells(table, "method") == [f"{'(8)' if 'nu' in name else '(15)'} {name}" for name in METHODS]
     for name, value, bounds in zip(METHODS, cells(table, "value"), cells(table, "certified bounds"), strict=True):
         result, (lower, upper) = comparison.results[name], re.findall(r"[\d.]+", bounds)
         assert Fraction(lower) <= Fraction(result.lower) <= Fraction(result.upper) <= Fraction(upper)
@@ -110,9 +231,8 @@ def test_the_table_has_values_bounds_rank_and_errors_of_every_method(comparison)
     assert 0 <= Fraction(cells(table, "objective of labels")[0]) - Fraction(objective) < 1e-4
 
 
-def test_more_than_two_clusters_are_those_of_the_rows_of_each_factor(comparison):
-    setting = Setting(n_clusters=3)
-    table = table_of(setting, comparison)
+def test_more_than_two_clusters_are_those_of_the_rows_of_each_factor(finished):
+    table, comparison = table_of(with_setting(finished, Setting(n_clusters=3))), finished.comparison
     labels = dc.rounding.kmeans_rows(comparison.results["fista"].F, 3, n_init=3, rng=0)
     sizes = sorted(map(int, cells(table, "clusters")[1].split(" + ")))
     assert sizes == sorted(np.bincount(labels, minlength=3).tolist())
@@ -135,7 +255,8 @@ def test_clusters_are_numbered_as_the_classes_with_which_they_agree():
             assert np.array_equal(views.numbered_like(reference, (reference + 1) % K, K), reference)
 
 
-def test_a_disagreement_is_a_sentence(comparison, monkeypatch):
+def test_a_disagreement_is_a_sentence(finished, monkeypatch):
+    comparison = finished.comparison
     assert views.describe_limits(comparison, 5.0) == []
     assert views.describe_agreement(comparison) == ["No disagreement beyond the certified bounds of 4 methods."]
     record = dc.registry.SOLVERS["fista"]
@@ -145,34 +266,38 @@ def test_a_disagreement_is_a_sentence(comparison, monkeypatch):
         return replace(found, value=found.value + 0.1, lower=found.lower + 0.1, upper=found.upper + 0.1)
 
     monkeypatch.setitem(dc.registry.SOLVERS, "fista", replace(record, function=lie))
-    wrong = views.compare_methods(SMALL, Setting(), ["low_rank", "fista"])
-    assert views.describe_agreement(wrong)[0].startswith("Disagreement: fista certifies that the optimum of (15) is at")
-    assert all("optimality gap" not in table_of(Setting(n_clusters=K), wrong).header for K in (2, 3))
+    wrong = compared(names=["low_rank", "fista", "v_space"])
+    assert views.describe_agreement(wrong.comparison)[0].startswith(
+        "Disagreement: fista certifies that the optimum of (15) is at"
+    )
+    assert all("optimality gap" not in table_of(with_setting(wrong, Setting(n_clusters=K))).header for K in (2, 3))
 
 
 def test_a_method_that_a_limit_stopped_is_named():
     data = page_data.planted_data(300, 60, 3, 0.0, 1.0, 0)
-    found = views.compare_methods(data, Setting(lam=0.01, time_limit=0.01), ["low_rank"])
+    found = compared(data, Setting(lam=0.01, time_limit=0.01), ["low_rank", "v_space"]).comparison
     assert found.results["low_rank"].status is Status.TIME_LIMIT
     (sentence,) = views.describe_limits(found, 0.01)
     assert sentence.startswith("The time limit, 0.01 s for all methods, stopped low_rank. The bounds are valid.")
-    model = views.cluster_points(data.table, Setting(lam=0.01, time_limit=0.01))
+    model = cluster_points(data.table, Setting(lam=0.01, time_limit=0.01))
     assert any("time limit reached" in text for text in views.describe_answer(data.table, model)[0])
 
 
-def test_a_failed_method_is_named_with_its_reason(comparison):
+def test_a_failed_method_is_named_with_its_reason(finished):
+    comparison = finished.comparison
     failed = dc.comparison.MethodResult("(15)", reason="DataError: no such file")
     wrong = replace(comparison, method_results={**comparison.method_results, "fista": failed})
     assert "fista failed: DataError: no such file." in views.describe_others(wrong, {}, 2)
-    assert "fista" not in views.solution_cards(SMALL, wrong, views.labels_of(SMALL.table, wrong, 2))
+    labels = views.labels_of(replace(finished, comparison=wrong))
+    assert "fista" not in views.solution_cards(SMALL.table, wrong, labels)
 
 
 def image_of(html):
     return matplotlib.image.imread(io.BytesIO(b64decode(html.partition("base64,")[2].partition('"')[0])))
 
 
-def test_the_rows_of_a_heat_map_are_sorted_by_class_then_by_cluster(comparison):
-    labels = views.labels_of(SMALL.table, comparison, 2)["low_rank"]
+def test_the_rows_of_a_heat_map_are_sorted_by_class_then_by_cluster(finished):
+    labels = views.labels_of(finished)["low_rank"]
     rows = views.row_order(SMALL.table, labels)
     pairs = list(zip(views.class_indices(SMALL.table)[rows], labels[rows], strict=True))
     assert pairs == sorted(pairs)
@@ -199,45 +324,46 @@ def test_v_shows_the_features_with_the_largest_diagonal_entries():
     assert views.direction_map(SimpleNamespace(G=None), ["a"]) == ("", "")
 
 
-def test_the_spectrum_is_that_of_y_over_n(comparison):
-    result = comparison.results["low_rank"]
+def test_the_spectrum_is_that_of_y_over_n(finished):
+    result = finished.comparison.results["low_rank"]
     text = views.spectrum_bars(result)[1]
     largest = np.linalg.eigvalsh(result.F @ result.F.T / 24)[::-1][:3]
     assert list(map(float, text.split(", "))) == pytest.approx(largest, abs=1e-3)
 
 
-@pytest.mark.parametrize(("source", "K"), [("planted", 2), ("planted", 3), ("known", 2), ("file", 3)])
-def test_the_python_of_the_page_repeats_what_it_shows(source, K, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("source", "K", "sample"), [("planted", 2, None), ("planted", 3, None), ("known", 2, 50), ("file", 3, None)]
+)
+def test_the_python_of_the_page_repeats_what_it_shows(source, K, sample, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.csv").write_text(TABLE)
     data = {"planted": lambda: SMALL, "known": lambda: page_data.known_data("heart"), "file": uploaded}[source]()
-    setting = Setting(
-        nu=0.9, lam=0.01, ridge=0.1, n_clusters=K, tol=1e-3, standardize=source != "planted", time_limit=60.0
-    )
-    methods = ["low_rank", "fista"]
-    found, names = views.compare_methods(data, setting, methods), {}
-    exec(views.python_code(data, setting, methods), names)
+    setting = Setting(nu=0.9, ridge=0.1, alpha=0.2, n_clusters=K, tol=1e-3, standardize=source != "planted")
+    run = compared(data, setting, ["low_rank", "fista", "v_space", "constrained_alpha", "CVXPY"], sample)
+    found, names = run.comparison, {}
+    exec(views.python_code(run.request), names)
     assert "low_rank" in capsys.readouterr().out
-    for name in methods:
+    assert list(found.results) == run.request.methods
+    for name in found.results:
         assert names["comparison"].results[name].bracket == found.results[name].bracket
         np.testing.assert_array_equal(names["F"][name], found.results[name].F)
     if K > 2:
         same = [dc.metrics.adjusted_rand_score(names["labels"][name], labels)
-                for name, labels in views.labels_of(data.table, found, K).items()]  # fmt: skip
-        assert same == [1.0, 1.0]
-    model = views.cluster_points(data.table, setting)
-    np.testing.assert_array_equal(names["model"].labels_, model.labels_)
-    assert names["model"].label_gap_ == model.label_gap_
+                for name, labels in views.labels_of(run).items()]  # fmt: skip
+        assert same == [1.0] * len(found.results)
+    np.testing.assert_array_equal(names["model"].labels_, run.model.labels_)
+    assert names["model"].label_gap_ == run.model.label_gap_
 
 
-def test_the_page_opens_with_a_small_planted_table_and_all_its_parts():
+def test_the_page_opens_with_seven_eight_eleven_and_fifteen_of_a_small_planted_table_and_all_its_parts():
     outputs, names = app.run()
     text = " ".join(output.text for output in outputs if hasattr(output, "text"))
     for part in ("Compare relaxations", "Values and certified bounds", "Solutions", "Clusters of the table", "Python"):
         assert part in text
-    assert len(names["comparison"].results) == 5
+    assert {row["problem"] for row in names["shown"].comparison.rows} == {"(7)", "(8)", "(11)", "(15)"}
     assert names["setting"] == Setting(), "the defaults of the estimator"
-    assert "No disagreement beyond the certified bounds of 5 methods." in text
+    assert "No disagreement beyond the certified bounds of 6 methods." in text
+    assert "Why costs (objective values) can be lower here than above" in text
 
 
 def test_an_error_of_the_data_is_shown_and_nothing_else():
@@ -246,7 +372,7 @@ def test_an_error_of_the_data_is_shown_and_nothing_else():
     outputs, names = app.run(defs={**controls, "known": None, "file": SimpleNamespace(value=[])})
     assert names["data"] is None
     assert any("sparsity = 7" in output.text for output in outputs if hasattr(output, "text"))
-    assert "comparison" not in names
+    assert names["shown"] is None
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ def test_by_default_all_that_fit_are_run_the_quick_ones_first_and_the_others_are
     slow = {name for name, method in methods.items() if method.too_large(*PLANTED.X.shape)}
     other = {name for name, method in methods.items() if registry.explain_unsupported(method.parts, penalty)}
     assert slow >= {"correlation/SCS", "fista published"}
-    assert other >= ({"multiclass/SCS", "constrained_alpha/CLARABEL"} if penalty != dc.Penalty() else set())
+    assert ("multiclass/SCS" in other) == (penalty != dc.Penalty())
+    assert ("constrained_alpha/CLARABEL" in other) == penalty.has_l1
     assert ("penalized_nu/SCS" in other) == penalty.has_l1
     assert set(comparison.method_results) == set(methods) - slow - other
     said = " ".join(note for note in comparison.notes if "skipped: " in note)
@@ -133,6 +134,66 @@ def test_what_would_take_minutes_is_left_out_of_the_default_and_can_be_asked_for
     assert not any(methods[name].too_large(n, d) for name in within)
     chosen, left_out = comparing.choose_methods(out, ComparisonTask(X=np.zeros((n, d))))
     assert (list(chosen), left_out) == (out, {})
+
+
+def test_a_relaxation_without_a_solver_is_by_clarabel_if_it_is_small_and_by_scs_if_not():
+    small, large = (ComparisonTask(X=np.zeros((n, 3))) for n in (41, 42))
+    names = ["low_rank", "v_space", "penalized_nu", "correlation"]
+    chosen = ["low_rank", "v_space/CLARABEL", "penalized_nu/CLARABEL", "correlation/CLARABEL"]
+    assert list(comparing.choose_methods(names, small)[0]) == chosen
+    chosen[2] = "penalized_nu/SCS"
+    assert list(comparing.choose_methods([*names, "penalized_nu/SCS"], large)[0]) == chosen
+
+
+def test_a_longer_time_limit_admits_the_methods_that_it_suffices_for():
+    task = ComparisonTask(X=np.zeros((300, 3)))
+    admitted = {limit: set(comparing.choose_methods(None, task, limit)[0]) for limit in (None, 1.0, 60.0, 1e4)}
+    assert admitted[None] == admitted[1.0]
+    assert admitted[60.0] - admitted[1.0] >= {"penalized_nu/SCS", "lifted/SCS", "constrained_alpha/SCS"}
+    assert not admitted[1e4] & {"correlation/SCS", "fista published", "penalized_nu/CLARABEL"}
+
+
+@pytest.mark.parametrize("penalty", [dc.Penalty(), dc.Penalty(ridge=0.3)], ids=["no ridge", "ridge"])
+def test_seven_eight_eleven_and_fifteen_have_one_value_with_and_without_a_ridge(penalty):
+    names = ["constrained_alpha", "penalized_nu", "lifted", "v_space"]
+    found = compared(*names, nu=0.6, penalty=penalty)
+    assert [row["problem"] for row in found.rows] == ["(7)", "(8)", "(11)", "(15)"]
+    assert not found.disagreements
+    optimum = dc.low_rank(PLANTED.X, 0.6, penalty, tol=1e-7)
+    for one in found.method_results.values():
+        assert one.bounds.lower - 1e-9 <= optimum.value <= one.bounds.upper + 1e-9
+        assert one.bounds.gap < 1e-3
+
+
+# A sample
+
+
+def test_a_sample_is_the_comparison_of_these_rows_and_says_so_in_every_row():
+    found = compared("low_rank", "k-means", sample=12, rng=3)
+    assert found.sample.tolist() == sorted(np.random.default_rng(3).choice(20, 12, replace=False).tolist())
+    alone = compared("low_rank", "k-means", X=PLANTED.X[found.sample], y=PLANTED.y[found.sample], rng=3)
+    for row, other in zip(found.rows, alone.rows, strict=True):
+        assert row["rows"] == "12 of 20"
+        assert "rows" not in other
+        expected = {**other, "rows": row["rows"], "seconds": row["seconds"]}
+        assert row == pytest.approx(expected, abs=1e-9, nan_ok=True)
+    assert "all numbers are those of a sample of 12 of 20 rows (seed 3)" in found.notes
+    assert "12 of 20 rows" in str(found)
+    assert len(found.labels["low_rank"]) == 12
+
+
+def test_a_sample_of_at_least_all_rows_is_the_table():
+    for sample in (20, 100):
+        found = compared("low_rank", sample=sample)
+        assert found.sample is None
+        assert found.results["low_rank"].bracket == compared("low_rank").results["low_rank"].bracket
+
+
+def test_a_sample_that_is_too_small_and_one_with_constraints_are_refused():
+    with pytest.raises(dc.ParameterError, match="sample = 1 rows are too few"):
+        compared("low_rank", sample=1)
+    with pytest.raises(dc.ParameterError, match="constraints refer to all rows"):
+        compared("low_rank", sample=10, constraints=dc.Constraints(must_link=[(0, 1)]))
 
 
 def test_the_imbalance_of_eq_7_is_that_of_a_solution_or_the_one_given():
@@ -306,6 +367,29 @@ def test_progress_is_told_of_every_method_and_may_stop_one_and_the_rest():
     late = compared("fista published", "k-means", callback=lambda method, now: now is not None)
     assert late.results["fista published"].status is dc.Status.STOPPED
     assert list(late.method_results) == ["fista published"]
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_large_problem_by_cvxpy_reports_its_seconds_and_can_be_stopped(stops):
+    heard = []
+
+    def progress(_method, now):
+        heard.append(now)
+        return stops and now is not None
+
+    X = dc.datasets.make_planted(130, 3, noise=0.3, rng=0).X
+    found = compared("penalized_nu", "k-means", X=X, y=None, tol=0.1, callback=progress)
+    assert list(found.method_results) == ["penalized_nu/SCS"] + ["k-means"] * (not stops)
+    assert found.results["penalized_nu/SCS"].status is (dc.Status.STOPPED if stops else dc.Status.OPTIMAL)
+    assert (heard[1].lower, heard[1].upper) == (0.0, 1.0)
+
+
+@pytest.mark.slow
+def test_a_limit_that_stops_scs_leaves_the_bounds_of_its_current_point():
+    X = dc.datasets.make_planted(250, 3, noise=0.3, rng=0).X
+    result = compared("penalized_nu", X=X, y=None, tol=1e-9, time_limit=8.0).results["penalized_nu/SCS"]
+    assert result.status is dc.Status.USER_LIMIT
+    assert result.gap < 0.1
 
 
 def sleeping(X, *, rng):

@@ -198,7 +198,7 @@ def test_marks_of_missing_values_are_those_of_pandas_and_those_named():
     frame.loc[5, "b"], frame.loc[7, "c"] = "?", -999
     error = fault(frame)
     assert error.columns == (("?", "na_values"),)
-    assert "text in column 'b' ('?'); the first is in row 5" in str(error)
+    assert "text in column 'b' ('?'), first in row 5" in str(error)
     table = read(frame, na_values=["?", "-999"], missing="drop")
     np.testing.assert_array_equal(table.rows, np.delete(np.arange(60), [5, 7]))
     assert said(read(frame, na_values=["?"], missing="drop"), "column 'c' is -999 in one row, far from the others")
@@ -334,7 +334,7 @@ def test_a_cell_in_the_far_corner_of_a_sheet_costs_no_memory():
 
 def test_a_missing_library_or_file_is_named_with_what_to_do(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text(TEXT)
-    with pytest.raises(dc.DataError, match=r"t.cvs is not a file.*did you mean 't\.csv'"):
+    with pytest.raises(dc.DataError, match=r"t.cvs is not a file.*Did you mean 't\.csv'"):
         read_table(tmp_path / "t.cvs")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     assert "needs openpyxl. Run pip install 'diffrac-cvx[app]'" in str(fault(b"PK", name="t.xlsx"))

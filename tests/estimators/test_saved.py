@@ -73,9 +73,9 @@ def test_the_names_of_a_frame_are_checked_and_an_array_has_none(tmp_path, saved)
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (dc.DiffracClustering(), "fit it first"),
+        (dc.DiffracClustering(), "Fit it first"),
         (StandardScaler().fit(X), "StandardScaler, which cannot be saved"),
-        (make_pipeline(StandardScaler(), dc.DiffracClustering()), "save its last step"),
+        (make_pipeline(StandardScaler(), dc.DiffracClustering()), "Save its last step"),
         (dc.DiffracClustering().fit(X[:, :3]), "table has 4 features, model has 3"),
     ],
 )

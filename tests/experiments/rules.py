@@ -5,7 +5,7 @@ import pandas as pd
 from experiments.harness.findings import Verdict, shares
 from experiments.harness.intervals import Interval
 
-AGREES, PARTLY, DIFFERS, VACUOUS, NOT_COMPARABLE, NOT_TESTED = Verdict
+AGREES, STRONGER, PARTLY, DIFFERS, VACUOUS, NOT_COMPARABLE, NOT_TESTED = Verdict
 
 
 def frame(rows=None, **columns):

@@ -23,6 +23,7 @@ SMALLER = {  # cheaper settings of the smoke grids
     "noise": {"RESTARTS": 1},
     "optimal": {},
     "rivals": {"RESTARTS": 1},
+    "sparse_noise": {},
     "sparse_regime": {},
     "structure": {"DRAWS": 3, "RESTARTS": 1},
     "theory": {},
@@ -65,7 +66,7 @@ def test_the_committed_table_passes_the_check_of_its_experiment(name):
     assert outcome.passed, outcome.text
 
 
-DRAWN = ("multi_label", "robustness", "runtime", "sparse_regime", "theory", "unbalanced")
+DRAWN = ("multi_label", "robustness", "runtime", "sparse_noise", "sparse_regime", "theory", "unbalanced")
 
 
 @pytest.mark.parametrize("name", DRAWN)

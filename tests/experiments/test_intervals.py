@@ -69,12 +69,12 @@ def test_the_interval_of_a_statistic_covers_it():
 
 
 def test_a_number_is_shown_with_as_many_digits_as_its_interval_has():
-    assert str(Proportion(0.5, 0.4, 0.6)) == "50 % (40 to 60)"
-    assert str(proportion_of(np.ones(2000))) == "100.00 % (99.81 to 100.00)"
-    assert str(proportion_of(np.ones(4))) == "100 % (51 to 100)"
+    assert str(Proportion(0.5, 0.4, 0.6)) == "50 % [40, 60]"
+    assert str(proportion_of(np.ones(2000))) == "100.00 % [99.81, 100.00]"
+    assert str(proportion_of(np.ones(4))) == "100 % [51, 100]"
 
-    assert str(Interval(1.874, 1.80, 1.95)) == "1.87 (1.80 to 1.95)"
-    assert str(Interval(261.2, 251.0, 276.0)) == "261 (251 to 276)"
+    assert str(Interval(1.874, 1.80, 1.95)) == "1.87 [1.80, 1.95]"
+    assert str(Interval(261.2, 251.0, 276.0)) == "261 [251, 276]"
     assert str(Interval(0.0, 0.0, 0.0)) == "0"
     assert str(Interval(2.0, -np.inf, np.inf)) == "2 (no interval)"
 

@@ -58,7 +58,7 @@ def test_where_the_system_does_not_say_it_is_all_the_memory_there_is_and_else_fo
 def test_more_than_there_is_is_refused_with_both_numbers_and_what_to_do_instead(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 2e9)
     memory.require_memory(2e9, "this", "less")
-    with pytest.raises(ResourceError, match=r"this needs about 3 GB, but only 2 GB are available; take less"):
+    with pytest.raises(ResourceError, match=r"this needs about 3 GB, but only 2 GB are available. Take less"):
         memory.require_memory(3e9, "this", "take less")
     with pytest.raises(ResourceError, match=r"2 GB, but only 1 GB"):
         memory.require_memory(2e9, "this", "less", limit=1e9)

@@ -161,6 +161,14 @@ def test_the_peak_of_a_call_counts_the_process_that_it_lets_work_for_it_also_whe
     assert worker.peak < 50 * MEGA
 
 
+def test_a_closed_worker_leaves_no_pipe_open(worker):
+    worker.call(abs, -3)
+    worker.close()
+    assert worker.process.stdin.closed
+    assert worker.process.stdout.closed
+    assert worker.call(abs, -3) == 3
+
+
 def test_a_script_needs_no_guard(tmp_path):
     script = "from diffrac_cvx.machine.processes import Worker\nprint(Worker().call(abs, -3))\n"
     (tmp_path / "script.py").write_text(script)

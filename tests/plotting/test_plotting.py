@@ -185,6 +185,11 @@ def test_spectra_are_fractions_of_the_eigenvalues_and_a_result_in_labels_alone_h
     np.testing.assert_allclose(drawn(found.labels_line_), [[1.0, 1.0]])
 
 
+def test_the_axis_of_a_spectrum_begins_at_its_smallest_eigenvalue():
+    assert 0.01 < plotting.SpectrumDisplay([0.7, 0.2, 0.1]).plot().ax_.get_ylim()[0] < 0.1
+    assert plotting.SpectrumDisplay([1.0, 1e-30]).plot().ax_.get_ylim()[0] > 0.1
+
+
 # Directions
 
 
@@ -192,10 +197,13 @@ def test_histograms_count_every_point_of_each_label_on_its_side(planted):
     X, y = planted.X, planted.y
     w = np.linalg.lstsq(X, y - y.mean())[0]
     found = plotting.ProjectionDisplay(X @ w, y).plot(bins=12)
-    edges = np.histogram_bin_edges(X @ w, 12)
+    edges = np.unique(found.bars_[0][0].get_xy()[:, 0])
+    assert 12 <= len(edges) - 1 <= 13
+    assert edges[0] <= (X @ w).min() < (X @ w).max() <= edges[-1]
+    assert np.abs(edges - found.threshold).min() < 1e-12 * np.ptp(edges)
     for label, (bars,) in zip([-1.0, 1.0], found.bars_, strict=True):
         counts = np.histogram((X @ w)[y == label], edges)[0]
-        tops = bars.get_xy()[1:25:2, 1]
+        tops = bars.get_xy()[1 : 2 * len(edges) - 1 : 2, 1]
         np.testing.assert_array_equal(tops, counts)
     assert found.threshold_line_.get_xdata()[0] == found.threshold
     above, split = X @ w > found.threshold, dc.rounding.kmeans_1d(X @ w)

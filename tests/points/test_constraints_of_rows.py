@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.model_selection import cross_validate
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_validate
 
 import diffrac_cvx as dc
 
@@ -93,13 +94,23 @@ def test_the_number_of_points_is_known_from_any_argument_that_has_one_entry_per_
         dc.Constraints(n_points=1.5)
 
 
-def test_a_cross_validation_does_not_link_other_rows_if_the_number_of_points_is_given():
-    table = np.random.default_rng(1).standard_normal((12, 2))
+@pytest.mark.parametrize("model", [dc.DiffracClustering(), dc.DiffracClusteringCV(lams=[0.0], ridges=[0.3])], ids=repr)
+def test_each_fold_of_a_cross_validation_gets_the_constraints_of_its_rows(model):
+    table, folds = np.random.default_rng(1).standard_normal((36, 2)), KFold(3)
+    order = np.argsort(table[:, 0])
+    pair = [int(order[order >= 24][0]), int(order[order >= 24][-1])]  # two rows of the last fold that are far apart
     with config_context(enable_metadata_routing=True):
-        model = dc.DiffracClustering().set_fit_request(constraints=True)
-        constraints = dc.Constraints(must_link=[(0, 1)], n_points=12)
-        with pytest.raises(dc.DataError, match=r"n_points is 12 for 8 points.*take"):
-            cross_validate(model, table, cv=3, params={"constraints": constraints}, error_score="raise")
+        model = clone(model).set_fit_request(constraints=True)
+        given = {"params": {"constraints": dc.Constraints(must_link=[pair], n_points=36)}, "error_score": "raise"}
+        found = cross_validate(model, table, cv=folds, return_estimator=True, **given)
+        for fitted, (rows, _) in zip(found["estimator"], folds.split(table), strict=True):
+            labels = dict(zip(rows.tolist(), fitted.labels_.tolist(), strict=True))
+            assert all(row in labels for row in pair) == (rows.max() == 35)
+            assert rows.max() < 35 or labels[pair[0]] == labels[pair[1]]
+        with pytest.raises(dc.DataError, match=r"whose rows have other numbers\. Pass n_points="):
+            cross_validate(
+                model, table, cv=folds, params={"constraints": dc.Constraints(must_link=[pair])}, error_score="raise"
+            )
 
 
 @pytest.mark.parametrize(
@@ -136,7 +147,7 @@ def test_constraints_of_another_type_are_refused_at_every_entrance(constraints):
         lambda X, **more: dc.rounding.kmeans_centered(X, **more),
     ]  # fmt: skip
     for call in calls:
-        with pytest.raises(dc.ParameterError, match=f"constraints is a {type(constraints).__name__}; pass"):
+        with pytest.raises(dc.ParameterError, match=f"constraints is a {type(constraints).__name__}. Pass"):
             call(X, constraints=constraints)
 
 

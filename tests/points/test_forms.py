@@ -5,7 +5,7 @@ None changes NumPy's global random state.
 
 import inspect
 import warnings
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -369,3 +369,9 @@ def test_the_warning_of_a_constant_column_points_at_the_line_that_asked(sample_s
     with pytest.warns(DegenerateDataWarning, match="every column"):
         nothing = dc.low_rank(form(np.full((200, 3), 0.1)))
     assert (nothing.lower, nothing.upper) == (1.0, 1.0)
+
+
+def test_a_warning_reaches_code_that_has_no_module():
+    code = "solve(X)"
+    with pytest.warns(DegenerateDataWarning, match=r"\[1\]"):
+        exec(code, {"solve": partial(dc.low_rank, tol=1e-2), "X": np.column_stack([POINTS[:, 0], np.full(ROWS, 2.0)])})

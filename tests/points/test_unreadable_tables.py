@@ -56,7 +56,7 @@ def test_a_table_that_changes_during_a_solve_is_an_error_with_what_was_proved_of
         if not done and progress.lower > 0.0:
             done.append(change(table))
 
-    with pytest.raises(dc.DataError, match=r"X changed .*certified so far") as error:
+    with pytest.raises(dc.DataError, match=r"X changed .*Certified so far") as error:
         dc.low_rank(table, ridge=RIDGE, tol=1e-7, callback=callback)
     assert_certified(error.value.bracket, optimum)
 
@@ -69,7 +69,7 @@ def test_what_changes_after_the_solver_has_stopped_is_an_error_with_its_bracket(
         return judge(*arguments)
 
     monkeypatch.setattr(consistency, "certified_value", change_then_judge)
-    with pytest.raises(dc.DataError, match="certified so far") as error:
+    with pytest.raises(dc.DataError, match="Certified so far") as error:
         dc.low_rank(table, ridge=RIDGE, tol=1e-5)
     assert_certified(error.value.bracket, optimum)
 

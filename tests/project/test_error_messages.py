@@ -44,7 +44,7 @@ PROGRAM = {
     "nu": (["cluster", "heart", "--nu", "7"], "nu = 7 is outside"),
     "a time limit": (["cluster", "heart", "--time-limit", "-3"], "time-limit = -3"),
     "a solver": (["cluster", "heart", "--solver", "magic"], "solver = 'magic'"),
-    "a label": (["cluster", "good.csv", "--reference-column", "town"], "no column 'town'"),
+    "a label": (["cluster", "good.csv", "--classes", "town"], "no column 'town'"),
     "an option": (["cluster", "heart", "--quickly"], "--quickly"),
     "no file": (["cluster"], "arguments are required: FILE"),
     "a command": (["dance"], "dance"),

@@ -10,7 +10,7 @@ from hostile import all_entrances, hostile_call
 import diffrac_cvx as dc
 
 ERRORS = dc.DataError | dc.ParameterError | dc.ResourceError | dc.InvalidBoundError
-CALLS, AT_ONCE = 300, 30
+CALLS, AT_ONCE = 1200, 30
 SECONDS = 10.0  # of a call on a busy machine; nearly all take a hundredth of one
 OTHER_NAMES = {  # by which a message may name an argument
     "lam": ("c has",), "ridge": ("a has",), "penalty": ("a has", "c has"), "groups": ("group ", "column "),

@@ -8,12 +8,12 @@ import pytest
 import scipy
 
 import diffrac_cvx as dc
-from experiments.phase_transition.cells import points_of
+from experiments.sparse_regime.models import dimension_bound
 
 # Theorem 3 with infinitely many points and a flat direction: three unknowns, by symmetry
 
-# V = w uu' + e (I_J - uu') + f (I - I_J), u = v/|v|, J the support, and the optimal value
-Population = namedtuple("Population", ["w", "e", "f", "value"])
+# V = w uu' + e (I_J - uu') + f (I - I_J), u = v/|v|, J the support, tr of V with the covariance, and the optimal value
+Population = namedtuple("Population", ["w", "e", "f", "trace", "value"])
 
 
 def chi_squared(k, nodes=24):
@@ -24,55 +24,107 @@ def chi_squared(k, nodes=24):
     return 2.0 * values, vectors[0] ** 2
 
 
-def solve_population(l, d, lam):
-    r"""Return the solution as n tends to infinity: X_J = [y, Z] H with a flat first row of H, Gaussian noise.
+def solve_population(l, d, lam, m=1.0, *, standardized=False):
+    r"""Return the solution as n tends to infinity: X_J = [y, Z] H, H with a flat first row, Gaussian Z of variance m.
 
-    .. math:: \min\ 1 - 2\, \mathbb{E} \sqrt{w + e \chi^2_{l-1} + f \chi^2_{d-l}}
-              + (1 + \lambda)(w + (l-1) e + (d-l) f) + \lambda (l-1) |w - e|
+    .. math:: \min\ 1 - 2\, \mathbb{E} \sqrt{w + m e \chi^2_{l-1} + m f \chi^2_{d-l}}
+              + w + m (l-1) e + m (d-l) f + \lambda (w + (l-1) e + (d-l) f + (l-1) |w - e|)
 
     The distribution of x is invariant under permutations of the support and of the other coordinates and under signs of
-    the latter, and the problem is convex, so some solution has this form.
+    the latter, and the problem is convex, so some solution has this form.  Standardised columns have other weights.
     """
     (inside, inside_weights), (outside, outside_weights) = chi_squared(l - 1), chi_squared(d - l)
-    inside, weights = inside[:, None], inside_weights[:, None] * outside_weights
-    linear = (1.0 + lam) * np.array([1.0, l, d - l]) + lam * (l - 1) * np.array([1.0, 0.0, 0.0])
+    inside, weights = m * inside[:, None], inside_weights[:, None] * outside_weights
+    outside = m * outside
+    moments, counts = np.array([1.0, 1.0 + m * (l - 1), m * (d - l)]), np.array([1.0, l, d - l])
+    joined = np.array([1.0, 0.0, 0.0])
+    if standardized:  # the penalty in the units of the columns as they are
+        square = (1.0 + m * (l - 1)) / l
+        counts, joined = counts * (square, square, m), square * joined
+    linear = moments + lam * counts + lam * (l - 1) * joined
+    units = np.array([1.0, 1.0, 1.0 / d])  # of the variables, so that all are of the order of one
 
     def objective(x):
-        gap, e, f = x  # w = e + gap
+        gap, e, f = x = units * x  # w = e + gap
         root = np.sqrt(gap + e + e * inside + f * outside + 1e-300)
         slopes = [np.sum(weights / root * slope) for slope in (1.0, 1.0 + inside, outside)]
-        return 1.0 - 2.0 * np.sum(weights * root) + linear @ x, linear - slopes
+        return 1.0 - 2.0 * np.sum(weights * root) + linear @ x, units * (linear - slopes)
 
-    starts = ([0.9, 0.01 / d, 0.01 / d], [0.1, 0.9 / d, 0.9 / d])
+    starts = ([0.9, 0.01 / d, 0.01], [0.1, 0.9 / d, 0.9])
     options = {"jac": True, "bounds": [(0.0, None)] * 3, "method": "L-BFGS-B"}
     tight = {"maxiter": 2000, "ftol": 1e-15, "gtol": 1e-10}
     best = min(
         (scipy.optimize.minimize(objective, x, options=tight, **options) for x in starts), key=lambda run: run.fun
     )
-    gap, e, f = best.x
-    return Population(e + gap, e, f, best.fun)
+    gap, e, f = best.x = units * best.x
+    return Population(e + gap, e, f, moments @ best.x, best.fun)
 
 
-def test_the_population_has_the_value_of_a_large_sample():
+def share_of_direction(l, d, lam, m=1.0, *, standardized=False):
+    """Return e'Ve / tr(V Sigma) at the solution of `solve_population`."""
+    found = solve_population(l, d, lam, m, standardized=standardized)
+    return found.w / found.trace
+
+
+@pytest.mark.parametrize(("m", "standardized"), [(1.0, False), (0.4, False), (0.4, True)])
+def test_the_population_has_the_value_of_a_large_sample(m, standardized):
     sparsity, d, lam = 4, 10, 0.02
-    X, _, _ = points_of(sparsity, "flat", 8000, d, 0)
-    found = solve_population(sparsity, d, lam)
-    sample = dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-5)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.tile([1.0, -1.0], 10_000), m**0.5 * rng.standard_normal((20_000, d - 1))])
+    X[:, :4] = X[:, :4] @ scipy.linalg.hadamard(4) / 2.0
+    scale = X.std(axis=0) if standardized else np.ones(d)
+    found = solve_population(sparsity, d, lam, m, standardized=standardized)
+    sample = dc.low_rank(X / scale, 1.0, dc.Penalty.l1(lam), tol=1e-5)
+    V = (sample.V / np.outer(scale, scale))[:4, :4]
     assert sample.value == pytest.approx(found.value, abs=2e-3)
-    assert np.ones(4) @ sample.V[:4, :4] @ np.ones(4) / 4 == pytest.approx(found.w, abs=0.03)
+    assert np.ones(4) @ V @ np.ones(4) / 4 == pytest.approx(found.w, abs=0.03)
 
 
-@pytest.mark.parametrize("kappa", [0.3, 0.7, 1.2])
+@pytest.mark.parametrize("m", [2.0, 1.0, 0.6])
+@pytest.mark.parametrize("lost", [0.3, 0.7, 1.2])
 @pytest.mark.parametrize("sparsity", [2, 4, 8])
-def test_theorem_3_the_weight_of_the_direction_tends_to_one_minus_kappa(sparsity, kappa):
-    limit = max(1.0 - kappa, 0.0)
-    errors = []
-    for d in (64, 512, 4096):
-        found = solve_population(sparsity, d, kappa / ((sparsity - 1) * d))
-        trace = found.w + (sparsity - 1) * found.e + (d - sparsity) * found.f
-        errors.append(abs(found.w / trace - limit))
+def test_theorem_3_the_share_of_the_direction_tends_to_its_limit(sparsity, lost, m):
+    kappa = lost / (sparsity - 1.0 / m)
+    errors = [abs(share_of_direction(sparsity, d, kappa / d, m) - max(1.0 - lost, 0.0)) for d in (64, 512, 4096)]
     assert errors[0] > errors[1] > errors[2]
-    assert errors[2] < 0.002
+    assert errors[2] < 0.004
+
+
+@pytest.mark.parametrize("m", [2.0, 0.2])
+@pytest.mark.parametrize("lost", [0.3, 1.2])
+def test_theorem_3_with_standardized_columns_the_limit_has_the_variance_of_the_noise_as_a_factor(lost, m):
+    kappa = lost / (m * 3.0)
+    errors = [
+        abs(share_of_direction(4, d, kappa / d, m, standardized=True) - max(1.0 - lost, 0.0)) for d in (64, 512, 4096)
+    ]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.02
+
+
+@pytest.mark.parametrize("m", [0.25, 0.2])
+def test_theorem_3_no_weight_of_the_order_of_1_over_d_loses_the_direction_if_the_noise_is_small(m):
+    shares = [share_of_direction(4, d, 20.0 / d, m) for d in (256, 4096, 65536)]
+    assert shares[0] < shares[1] < shares[2]
+    assert shares[2] > 0.995
+
+
+@pytest.mark.parametrize("d", [64, 4096, 65536])
+def test_theorem_3_below_1_over_l_the_direction_is_kept_as_the_weight_tends_to_0_whatever_d_is(d):
+    shares = [share_of_direction(4, d, lam, 0.2) for lam in (1e-2, 1e-3, 1e-4)]
+    assert shares[0] < shares[1] < shares[2]
+    assert shares[2] > 0.998
+    assert share_of_direction(4, 65536, 1e-3, 0.3) < 0.01
+
+
+def test_the_bound_of_the_statistical_dimension_fits_powers_between_1_and_2_and_tends_to_the_order_of_d_log_d():
+    sizes = np.array([16, 24, 32, 48, 64, 96, 128, 192, 256])
+    for sparsity, power in ((2, 1.2), (4, 1.4), (8, 1.8)):
+        bounds = [1.0 + dimension_bound(sparsity, d) for d in sizes]
+        assert np.polyfit(np.log(sizes), np.log(bounds), 1)[0] == pytest.approx(power, abs=0.05)
+        order = [(sparsity - 1) ** 2 * d * np.log(d / (sparsity - 1) ** 2) for d in (1e4, 1e6, 1e8)]
+        ratios = [dimension_bound(sparsity, d) / size for d, size in zip((1e4, 1e6, 1e8), order, strict=True)]
+        assert max(ratios) < 1.0
+        assert max(ratios) / min(ratios) < 1.5
 
 
 def test_theorem_3_the_cubic_bounds_of_the_root_hold():

@@ -47,7 +47,7 @@ def test_a_row_on_a_relaxation_is_its_record_and_every_make_target_that_is_named
     assert "the relaxations above that have a penalty accept [must-link" in WORDS
     for equations, name, penalty in rows:
         record = dc.registry.RELAXATIONS[name]
-        assert ("constraints" in record.constraints) == bool(record.penalty)
+        assert ("constraints" in record.takes) == bool(record.penalty)
         assert sorted(re.findall(r"\d+", equations)) == sorted(re.findall(r"\d+", " ".join(record.equations)))
         assert penalty == (", ".join(part for part in ("ridge", "l1") if part in record.penalty) or "none")
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)

@@ -29,6 +29,7 @@ from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import views
 from diffrac_cvx.app.page.data import MAX_UPLOAD_BYTES, uploaded_data
 from diffrac_cvx.app.page.notebook import app
+from diffrac_cvx.app.page.run import Request, Run
 from diffrac_cvx.comparison.rendered_table import ReportTable
 from diffrac_cvx.datasets import real
 from diffrac_cvx.datasets.real import SETS
@@ -117,7 +118,7 @@ def hostile_data():
 
 
 def test_the_python_that_the_page_shows_holds_names_as_text_alone(hostile_data):
-    text = views.python_code(hostile_data, views.Setting(), ["low_rank"])
+    text = views.python_code(Request(hostile_data, names=("low_rank", "v_space")))
     tree = ast.parse(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     (first,) = [call for call in calls if ast.unparse(call.func) == "dc.datasets.read_table"]
@@ -194,17 +195,18 @@ OF_REPORTS = {
 
 
 def test_parts_of_the_page_show_names_as_text(hostile_data):
-    setting, methods, table = views.Setting(), ["low_rank"], hostile_data.table
-    comparison = views.compare_methods(hostile_data, setting, methods)
-    model, labels = views.cluster_points(table, setting), views.labels_of(table, comparison, 2)
+    table, run = hostile_data.table, Run(Request(hostile_data, names=("low_rank", "v_space")))
+    run.work()
+    comparison, model, labels = run.comparison, run.model, views.labels_of(run)
     names = ReportTable(tuple(NAMES), (tuple(NAMES),))
     for text in (
         views.sentences_html([*NAMES, hostile_data.summary, *views.describe_answer(table, model)[1]], "note"),
-        views.table_html(views.comparison_table(hostile_data, setting, comparison, labels)),
+        views.comparison_html(run, labels),
+        views.progress_html([*NAMES, *run.describe()]),
         views.table_html(views.answer_table(table, model)),
         views.table_html(names),
-        views.solution_cards(hostile_data, comparison, labels).replace("<i style=", "<u style="),
-        mo.md(f"```python\n{views.python_code(hostile_data, setting, methods)}\n```").text,
+        views.solution_cards(table, comparison, labels).replace("<i style=", "<u style="),
+        mo.md(f"```python\n{views.python_code(run.request)}\n```").text,
         names.html(),
     ):
         tags = Tags(text)
@@ -220,7 +222,7 @@ def test_reports_and_tables_show_every_name_and_value_as_text(capsys):
     frame = pd.DataFrame(np.random.default_rng(1).standard_normal((24, len(names))), columns=names)
     frame["label"] = np.where(np.arange(24) % 2, "=cmd|' /C calc'!A0", "<script>$")
     frame.to_csv(file := "a <script>alert(1)<br>$x.csv", index=False)
-    table, cluster = [file, "--reference-column", "label"], ["cluster", "--no-structure"]
+    table, cluster = [file, "--classes", "label"], ["cluster", "--no-structure"]
     for command in (
         [*cluster, *table, "--report", "r.html", "--out", "labels.csv", "--save", "s.json"],
         ["compare", *table, "--method", "low_rank", "--out", "c.csv"],

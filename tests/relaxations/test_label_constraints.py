@@ -156,14 +156,15 @@ def test_an_l1_penalty_is_in_the_bound_of_lifted():
     assert found.lower > dc.solve(dc.lifted(X8, NU, ridge=RIDGE, constraints=BAGS), "CLARABEL").lower
 
 
-def test_the_bound_at_a_fixed_imbalance_is_below_all_labels_of_this_imbalance():
-    Y, values = labelings_values(X8, 0.0, 0.0, 0.0, None)
+@pytest.mark.parametrize("ridge", [0.0, RIDGE])
+def test_the_bound_at_a_fixed_imbalance_is_below_all_labels_of_this_imbalance(ridge):
+    Y, values = labelings_values(X8, 0.0, ridge, 0.0, None)
     Y, values = np.vstack([Y, -Y]), np.concatenate([values, values])
     chunklets, linear = BAGS.chunklets_of(8), BAGS.linear_of(8)
     right = [obeys(y, chunklets, linear, [None] * 8) and abs(y.mean()) == 0.5 for y in Y]
     lowers = []
     for products in (False, True):
-        relaxation = dc.constrained_alpha(X8, 0.25, constraints=BAGS, products=products)
+        relaxation = dc.constrained_alpha(X8, 0.25, ridge=ridge, constraints=BAGS, products=products)
         for stated in (relaxation, dc.triangles(relaxation)):
             found = dc.solve(stated, "CLARABEL")
             assert found.lower <= values[right].min() + 1e-9
@@ -171,7 +172,7 @@ def test_the_bound_at_a_fixed_imbalance_is_below_all_labels_of_this_imbalance():
             checked = dc.check_certificate(X8, found)
             assert (checked.lower, checked.upper) == (found.lower, found.upper) == (found.lower, 1.0)
             lowers.append(found.lower)
-    assert lowers[0] > dc.solve(dc.constrained_alpha(X8, 0.25), "CLARABEL").lower - TOL
+    assert lowers[0] > dc.solve(dc.constrained_alpha(X8, 0.25, ridge=ridge), "CLARABEL").lower - TOL
     assert lowers[3] >= max(lowers) - TOL
 
 

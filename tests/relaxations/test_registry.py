@@ -94,7 +94,7 @@ def test_a_record_takes_the_penalties_that_its_builder_takes(name):
     record = registry.RELAXATIONS[name]
     for part, penalty in (("ridge", dc.Penalty(a=0.1)), ("l1", dc.Penalty(c=0.1))):
         if part in record.penalty:
-            record.build(ComparisonTask(X=PLANTED.X, penalty=penalty))
+            record.build(ComparisonTask(X=PLANTED.X, penalty=penalty, alpha=0.5))
         elif "penalty" in record.takes:
             with pytest.raises(dc.ParameterError):
-                record.build(ComparisonTask(X=PLANTED.X, penalty=penalty))
+                record.build(ComparisonTask(X=PLANTED.X, penalty=penalty, alpha=0.5))

@@ -494,6 +494,22 @@ def test_without_c_the_normalized_problem_has_the_solutions_of_the_penalized_one
     np.testing.assert_allclose(V / np.trace(A @ V), W, atol=2e-3)
 
 
+def test_a_sequence_of_normalized_problems_ends_at_the_solution_of_the_penalized_one(noisy):
+    """The best multiple s of a W with tr AW = 1 gives the weight sqrt(s)/2 of |.|_1 in the next problem (21)."""
+    c = np.array([0.5, 0.3, 0.4])
+    optimum, V = oracles.solve_v(noisy, 1.0, 0.0, c)
+    weight, reached = 0.5, []
+    for _ in range(8):
+        _, W = oracles.solve_normalized(noisy, 1.0, 0.0, c * weight**0.5)
+        root = oracles.mean_sqrt(W, noisy) / (1.0 + oracles.gamma(W, 0.0, c))
+        weight = root / 2.0
+        reached.append(1.0 - root * oracles.mean_sqrt(W, noisy))  # Eq. (15) at the best multiple of W
+    assert np.all(np.diff(reached) <= oracles.TOL)
+    assert reached[0] > optimum + 1e-4
+    assert reached[-1] == pytest.approx(optimum, abs=oracles.TOL)
+    np.testing.assert_allclose(root**2 * W, V, atol=5e-3)
+
+
 def test_the_smoothed_dual_at_its_minimum_gives_a_v_of_the_same_smoothed_value():
     """Strong duality: with c = 0 the dual is minimised over u alone, and V is its gradient's density matrix."""
     X, eps = centered_normal(10, 3), 0.05

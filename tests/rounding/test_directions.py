@@ -50,6 +50,20 @@ def test_the_direction_of_labels_is_that_of_least_squares_whatever_the_rank(n, d
         assert dc.certify_labels(X, y, 0.0).objective == pytest.approx(cost, abs=1e-9)
 
 
+@pytest.mark.parametrize("closeness", [1.0, 1e-3, 1e-6, 1e-9, 0.0])
+def test_the_directions_of_many_labels_of_a_tall_table_are_those_of_each_alone(closeness):
+    """The factor that serves all of them is used only where it is as accurate as a QR factorisation of the rows."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((400, 6)) * [1e-6, 1.0, 1e6, 1.0, 1.0, 1.0]
+    X[:, 5] = X[:, 4] + closeness * X[:, 5]  # nearly collinear
+    table, weights = array_table(X - X.mean(axis=0)), PairPenalty(np.zeros(6))
+    regression, targets = directions.LabelRegression(table, weights), rng.choice([-1.0, 1.0], (3, 400))
+    for y in targets - targets.mean(axis=1)[:, None]:
+        units = np.sqrt(table.mean_squares())
+        fitted = table.array() @ (np.linalg.lstsq(table.array() / units, y, rcond=1e-12)[0] / units)
+        np.testing.assert_allclose(table @ regression.direction(y), fitted, atol=1e-6 if closeness == 1e-9 else 1e-10)
+
+
 def test_groups_that_a_direction_does_not_need_are_exactly_zero():
     rng = np.random.default_rng(0)
     labels, y = np.repeat(np.arange(12), 3), np.where(rng.random(80) < 0.5, 1.0, -1.0)

@@ -118,7 +118,7 @@ def test_what_would_not_fit_in_memory_is_refused_and_the_factor_of_a_matrix_is_t
     X = planted()
     result = dc.low_rank(X, penalty=STRONG, tol=1e-4)
     monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1000.0)
-    with pytest.raises(dc.ResourceError, match=r"a dense 30 x 30 matrix .* use the factor G of the result"):
+    with pytest.raises(dc.ResourceError, match=r"a dense 30 x 30 matrix .* Use the factor G of the result"):
         _ = result.V
     assert result.G.shape[0] == 30
     with pytest.raises(dc.ResourceError, match="60 points and 30 features"):

@@ -242,7 +242,7 @@ def test_a_right_side_of_any_size_is_that_of_its_row(unit):
         {"must_link": [(1, 2)], "order": [[1, 2]]},
         {"at_most": (np.zeros((1, 9)), [0.0])},
         {"bags": [[0, 1]], "labels": [1, 1] + [None] * 7},
-        {"sizes": (3, 3)},
+        {"equal": (np.array([[1.0, 1.0] + [0.0] * 7]), [0.0])},
     ],
 )
 def test_cutting_planes_prove_bounds_if_a_row_says_nothing_or_all_rows_are_equations(cuts_first, keywords):

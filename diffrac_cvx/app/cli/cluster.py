@@ -17,9 +17,9 @@ from diffrac_cvx.app.cli.constraint_options import (
     constraint_code,
     row_constraints,
 )
-from diffrac_cvx.app.cli.input_table import CONSTANT_WARNING, load, loading_code, refuse_outputs
-from diffrac_cvx.app.cli.options import AUTO, Parser, add_output, add_parameters, add_table
-from diffrac_cvx.app.render import contingency_table, figures_of, html_report, label_table, terminal_lines
+from diffrac_cvx.app.cli.input_table import CONSTANT_WARNING, load, loading_code, refuse_outputs, row_ids
+from diffrac_cvx.app.cli.options import AUTO, Parser, add_id, add_output, add_parameters, add_table
+from diffrac_cvx.app.render import contingency_table, figures_of, html_report, label_table, means_table, terminal_lines
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators import DiffracClustering
@@ -30,6 +30,7 @@ PARAMETERS = (
     "n_clusters", "nu", "lam", "ridge", "solver", "prove", "test_structure", "unequal", "tol", "standardize",
     "random_state",
 )  # fmt: skip
+MAX_MEANS = 5  # features whose means are printed
 FILES = {
     "--report": "HTML file for a self-contained report.",
     "--save": "File (.npz) for the fitted model, to be read by predict.",
@@ -46,6 +47,7 @@ def parser() -> Parser:
     add_row_options(made)
     add_column_options(made)
     output = add_output(made, "CSV file for the cluster of each row.")
+    add_id(output)
     for flag, text in FILES.items():
         output.add_argument(flag, type=Path, metavar="FILE", help=text)
     return made
@@ -67,7 +69,8 @@ def main(given: argparse.Namespace, console: Console) -> int:
     parameters = {name: getattr(given, name) for name in PARAMETERS}
     parameters |= column_parameters(given, table, has_l1=given.lam != 0.0)
     model = DiffracClustering(**parameters, time_limit=console.time_left)
-    notes = [*table.notes, *fit(model, table, constraints, console)]
+    ids, notes = row_ids(given, table)
+    notes = [*table.notes, *notes, *fit(model, table, constraints, console)]
     if given.lam == 0.0 and model.groups is not None:
         notes.append("--feature-groups has no effect because --lambda, which selects the groups, is 0")
     if given.n_clusters == AUTO:
@@ -83,10 +86,11 @@ def main(given: argparse.Namespace, console: Console) -> int:
     if given.report is not None:
         write_text(given.report, html_report(answer, figures, given.file))
     if given.out is not None:
-        content = label_table(table, answer.labels, model.decision_function(table.X))
+        content = label_table(table, answer.clusters, model.decision_function(table.X), ids=ids)
         write_csv(given.out, content.header, content.rows)
     for line in terminal_lines(answer):
         console.echo(line)
+    console.show_table(means_table(answer, MAX_MEANS))
     if answer.contingency_matrix is not None:
         console.show_table(contingency_table(answer.contingency_matrix))
     findings: dict[str, Any] = {"file": given.file, "finished": answer.finished, **vars(answer)}

@@ -111,7 +111,7 @@ def column_parameters(given: argparse.Namespace, table: Table, *, has_l1: bool) 
     for name in names:
         if name not in table.names:
             binary = [column for column in table.names if column.startswith(f"{name}=")]
-            near = f"; its binary columns are {', '.join(binary[:5])}" if binary else did_you_mean(name, table.names)
+            near = f"; its binary columns are {', '.join(binary[:5])}." if binary else did_you_mean(name, table.names)
             raise DataError(f"--nonnegative: there is no column {name!r}{near}")
     return found | ({"nonnegative": [table.names.index(name) for name in dict.fromkeys(names)]} if names else {})
 

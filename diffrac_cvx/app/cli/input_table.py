@@ -20,6 +20,7 @@ from diffrac_cvx.points.checks import did_you_mean, require_moderate_scale
 DATASET_NAMES = (*datasets.names(), *datasets.names("extra"))
 CONSTANT_WARNING = ".* of X (is|are) constant"  # names columns by number; the notes on a table name them
 MAX_SUGGESTIONS, MAX_TRIALS = 2, 8
+ASIDE = ("known", "must_link_column", "id")  # options whose columns are no features
 
 
 def is_name(file: str) -> bool:
@@ -32,7 +33,8 @@ def read_options(given: argparse.Namespace, names: Sequence[str] = TABLE_PARAMET
     defaults = inspect.signature(read_table).parameters
     values = {name: getattr(given, name) for name in names}
     values |= {"one_hot": "all"} if getattr(given, "one_hot_all", False) else {}
-    values["aside"] = [one for one in (getattr(given, "known", None), getattr(given, "must_link_column", None)) if one]
+    aside = [getattr(given, name, None) for name in ASIDE]
+    values["aside"] = list(dict.fromkeys(column for column in aside if column))
     return {name: value for name, value in values.items() if value not in ([], defaults[name].default)}
 
 
@@ -41,7 +43,8 @@ def load(given: argparse.Namespace) -> Table:
     file, options = given.file, read_options(given)
     if is_name(file):
         if options:
-            flag = flags_of("known" if "aside" in options else next(iter(options)))[0]
+            aside = [name for name in ASIDE if getattr(given, name, None)]
+            flag = flags_of(aside[0] if aside else next(iter(options)))[0]
             raise ParameterError(f"{flag} does not apply to the data set {file!r}, only to files. Remove it.")
         X, y = datasets.load(file)
         names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
@@ -53,6 +56,16 @@ def load(given: argparse.Namespace) -> Table:
     table = read_table(file, **options)
     require_moderate_scale(np.abs(table.X).max(axis=0), table.names)
     return table
+
+
+def row_ids(given: argparse.Namespace, table: Table) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the column of --id by its name, empty without the option, and a note if its entries are not unique."""
+    if given.id is None:
+        return {}, []
+    texts = ["" if text is None else text for text in table.excluded[given.id].tolist()]
+    repeated = len(texts) - len(set(texts))
+    note = f"column {given.id!r} of --id does not identify the rows: {repeated} of {len(texts)} entries are repeated"
+    return {given.id: texts}, [note] if repeated else []
 
 
 def loading_code(given: argparse.Namespace, has_groups: bool) -> str:

@@ -12,7 +12,7 @@ from diffrac_cvx.datasets.tables import read_table
 from diffrac_cvx.errors import ParameterError
 
 FLAGS = {  # of parameters whose options have other names
-    "label": ("--reference-column", "--label"),
+    "label": ("--classes",),
     "lam": ("--lambda", "-l"),
     "methods": ("--method", "-m"),
     "n_clusters": ("--clusters",),
@@ -20,6 +20,7 @@ FLAGS = {  # of parameters whose options have other names
     "test_structure": ("--structure",),
 }
 AUTO = "auto"  # also a number of clusters
+ID_HELP = "Column that identifies the rows, such as a sample ID: no feature, and the first column of the file of --out."
 FILE_PARAMETERS = (  # of `read_table`, which also apply to a new file
     "missing", "header", "separator", "decimal", "thousands", "encoding", "na_values", "skip_rows", "skip_footer",
     "comment", "sheet",
@@ -101,14 +102,14 @@ def parse_lines(text: str) -> int | tuple[int, ...]:
     """Return the lines to skip: their number at the start, or indices of the lines of a range from 1 such as 2-2."""
     first, dash, last = text.partition("-")
     if not first.isdecimal() or (dash and not last.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text} is neither a number of lines nor a range of lines. Give 3, or 2-2")
+        raise argparse.ArgumentTypeError(f"{text} is neither a number of lines nor a range of lines. Give 3, or 2-2.")
     return tuple(range(int(first) - 1, int(last))) if dash else int(first)
 
 
 def parse_yes(text: str) -> bool:
     """Return whether a text is "yes" instead of "no"."""
     if text not in ("yes", "no"):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither yes nor no")
+        raise argparse.ArgumentTypeError(f"{text!r} is neither yes nor no.")
     return text == "yes"
 
 
@@ -117,7 +118,7 @@ def parse_count(text: str) -> Any:
     try:
         return AUTO if text == AUTO else int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither an integer nor 'auto'") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is neither an integer nor 'auto'.") from None
 
 
 PARSERS = {  # of parameters whose options are written in another way
@@ -134,6 +135,11 @@ def add_table(parser: Parser) -> None:
     group = parser.add_argument_group("reading the table")
     add_parameters(group, read_table, TABLE_PARAMETERS)
     group.add_argument("--one-hot-all", action="store_true", help="Convert every categorical column to binary columns.")
+
+
+def add_id(group: Any) -> None:
+    """Add the option of the column that identifies the rows."""
+    group.add_argument("--id", metavar="COLUMN", help=ID_HELP)
 
 
 def add_output(parser: Parser, out: str) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.app.cli.console import Console
-from diffrac_cvx.app.cli.input_table import read_options, refuse_outputs
-from diffrac_cvx.app.cli.options import FILE_PARAMETERS, Parser, add_output, add_parameters
+from diffrac_cvx.app.cli.input_table import read_options, refuse_outputs, row_ids
+from diffrac_cvx.app.cli.options import FILE_PARAMETERS, Parser, add_id, add_output, add_parameters
 from diffrac_cvx.app.render import join_words, label_table
 from diffrac_cvx.datasets.schema import read_table_as
 from diffrac_cvx.datasets.tables import Table, read_table
@@ -19,6 +19,8 @@ from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.problem.formatting import format_lower
 from diffrac_cvx.problem.result import excluded_clause
 
+PLURALS = {"cluster": "clusters", "class": "classes", "label": "labels"}
+
 
 def parser() -> Parser:
     """Return the parser of the command."""
@@ -26,7 +28,7 @@ def parser() -> Parser:
     made.add_argument("model", type=Path, metavar="MODEL", help="Model file written by cluster --save.")
     made.add_argument("file", metavar="FILE", help="Table file with the same columns, in any order.")
     add_parameters(made.add_argument_group("reading the table"), read_table, FILE_PARAMETERS, missing=None)
-    add_output(made, "CSV file for the cluster of each row.")
+    add_id(add_output(made, "CSV file for the cluster of each row."))
     return made
 
 
@@ -53,14 +55,18 @@ def main(given: argparse.Namespace, console: Console) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the columns are in order, without their names
         labels, values = model.predict(table.X), model.decision_function(table.X)
+    title = "class" if hasattr(model, "classes_") else "cluster"
+    ids, repeated = row_ids(given, table)
+    notes = [*table.notes, *repeated]
     if given.out is not None:
-        content = label_table(table, labels, values)
+        content = label_table(table, labels, values, title=title, ids=ids)
         write_csv(given.out, content.header, content.rows)
-    for line in [*(f"Note: {note}." for note in table.notes), *describe_prediction(model, labels)]:
+    for line in [*(f"Note: {note}." for note in notes), *describe_prediction(model, labels)]:
         console.echo(line)
     findings = {
-        "model": str(given.model), "file": given.file, "notes": table.notes,
-        "diagnostics": list(map(str, model.diagnostics_)), "rows": table.rows, "labels": labels, "decision": values,
+        "model": str(given.model), "file": given.file, "notes": notes,
+        "diagnostics": list(map(str, model.diagnostics_)), "rows": table.rows, PLURALS[title]: labels,
+        "decision": values,
     }  # fmt: skip
     return console.finish(findings, given.out, has_warnings=bool(model.diagnostics_))
 

@@ -97,7 +97,7 @@ def run_command_line(arguments: list[str] | None = None) -> int:
         message = f"the package {package} is not installed. Run: pip install 'diffrac-cvx[app]'"
     except DataError as error:
         flags = [f"--{remedy.replace('_', '-')}" for remedy in error.remedies if remedy in REMEDIES]
-        message = f"{error} ({', '.join(flags)})" if flags else str(error)
+        message = f"{str(error).rstrip('.')} ({', '.join(flags)})." if flags else str(error)
         suggestions = suggest_commands(error, name, more)
     except OSError as error:
         message = f"{error.filename or 'a file'} cannot be opened or written ({error.strerror or error})"

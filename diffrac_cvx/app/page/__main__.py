@@ -27,7 +27,9 @@ def arguments(port: int, token: str, *, browser: bool) -> list[str]:
 
 def main() -> None:
     """Serve the page until interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m diffrac_cvx.app.page", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="diffrac-cvx explore", description="Serve the page on this machine, protected by a token."
+    )
     parser.add_argument("--port", type=int, default=2718, help="port on this machine (default: 2718)")
     parser.add_argument("--headless", action="store_true", help="do not open a browser; the address is printed")
     options = parser.parse_args()

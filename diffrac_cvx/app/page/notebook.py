@@ -17,17 +17,16 @@ with app.setup:
         planted_data,
         uploaded_data,
     )
+    from diffrac_cvx.app.page.run import BY_SIZE, ORDER, SAMPLE, USER_ERRORS, Request, Run, Setting
     from diffrac_cvx.datasets.file_columns import SUFFIXES
     from diffrac_cvx.datasets.tables import MISSING_POLICIES
-    from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 
-    USER_ERRORS = (DataError, ParameterError, ResourceError)  # with a message for the user
     LAMBDA_STEPS = [0.0, 0.0001, 0.0003, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0]
     RIDGE_STEPS = [0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0]
     SLIDER = {"show_value": True, "debounce": True, "full_width": True}
-    FIRST_METHODS = ("v_space", "lifted", "penalized_nu", "low_rank", "fista", "CLARABEL")  # compared at the start
+    FIRST_METHODS = (*ORDER, "low_rank", "fista", BY_SIZE)  # ticked at the start
     TOLERANCES = {f"1e-{digits}": 10.0**-digits for digits in (2, 3, 4, 5, 6)}
-    TIME_LIMITS = {"automatic": None, "1 s": 1.0, "10 s": 10.0, "60 s": 60.0}
+    TIME_LIMITS = {"1 s": 1.0, "10 s": 10.0, "60 s": 60.0, "10 min": 600.0, "1 h": 3600.0}
 
 
 @app.cell
@@ -74,26 +73,27 @@ def _():
     nu = mo.ui.slider(0.0, 1.0, 0.05, value=1.0, label="nu (equal sizes)", **SLIDER)
     lam = mo.ui.slider(steps=LAMBDA_STEPS, value=0.0, label="lam (sparsity)", **SLIDER)
     ridge = mo.ui.slider(steps=RIDGE_STEPS, value=0.3, label="ridge", **SLIDER)
+    own_alpha = mo.ui.checkbox(value=True, label="alpha of a solution of (15)")  # where (7) + nu alpha is (8)
+    alpha = mo.ui.slider(0.0, 1.0, 0.01, value=0.1, label="alpha of (7), 0 to 1", **SLIDER)
     n_clusters = mo.ui.slider(2, 8, 1, value=2, label="clusters K", **SLIDER)
     standardize = mo.ui.checkbox(value=True, label="standardise the columns")
-    # A form sends all boxes together, so that several methods are chosen before any is run.
-    _texts = {name: f"{record.equation} {record.summary}" for name, record in registry.RELAXATIONS.items()}
-    _solvers = (*registry.SOLVERS, *registry.CVXPY_SOLVERS)
-    _texts |= {name: name for name in _solvers}
+    _relaxations = dict.fromkeys((*ORDER, *registry.RELAXATIONS))
+    _texts = {
+        name: f"{registry.RELAXATIONS[name].equation} {registry.RELAXATIONS[name].summary}" for name in _relaxations
+    }
+    _solvers = (*registry.SOLVERS, BY_SIZE, *registry.CVXPY_SOLVERS)
+    _texts |= {name: name for name in _solvers} | {BY_SIZE: "CVXPY (CLARABEL or SCS, by size)"}
     _boxes = {name: mo.ui.checkbox(name in FIRST_METHODS, label=text) for name, text in _texts.items()}
-    _lists = ("<br>".join(f"{{{name}}}" for name in names) for names in (registry.RELAXATIONS, _solvers))
-    chosen = (
-        mo.md("Relaxations<br>{}<br>Solvers<br>{}".format(*_lists))
-        .batch(**_boxes)
-        .form(submit_button_label="Compare", bordered=False)
-    )
+    _lists = ("<br>".join(f"{{{name}}}" for name in names) for names in (_relaxations, _solvers))
+    chosen = mo.md("Relaxations<br>{}<br>Solvers<br>{}".format(*_lists)).batch(**_boxes)
     tol = mo.ui.dropdown(TOLERANCES, value="1e-4", label="tolerance", allow_select_none=False)
-    time_limit = mo.ui.dropdown(TIME_LIMITS, value="automatic", label="time limit", allow_select_none=False)
-    return chosen, lam, n_clusters, nu, ridge, standardize, time_limit, tol
+    time_limit = mo.ui.dropdown(TIME_LIMITS, value="60 s", label="time limit", allow_select_none=False)
+    return alpha, chosen, lam, n_clusters, nu, own_alpha, ridge, standardize, time_limit, tol
 
 
 @app.cell
 def _(
+    alpha,
     chosen,
     d,
     drop,
@@ -108,6 +108,7 @@ def _(
     noise,
     nu,
     one_hot,
+    own_alpha,
     ridge,
     seed,
     source,
@@ -124,12 +125,12 @@ def _(
     }
     _parts = {
         "Data": [source, *_inputs[source.value]],
-        "Problem": [nu, lam, ridge, n_clusters, standardize],
+        "Problem": [nu, lam, ridge, own_alpha, *([] if own_alpha.value else [alpha]), n_clusters, standardize],
         "Methods": [chosen, tol, time_limit],
     }
     _panel = [part for title, parts in _parts.items() for part in (mo.Html(f"<strong>{title}</strong>"), *parts)]
     # A stack alone would be stretched over the height of the window.
-    mo.sidebar(mo.Html(f"<div>{mo.vstack(_panel)}</div>"), width="20rem")
+    mo.sidebar(mo.Html(f"<div class='panel'>{mo.vstack(_panel)}</div>"), width="20rem")
 
 
 @app.cell
@@ -139,71 +140,137 @@ def _(d, drop, file, imbalance, known, label, missing, n, noise, one_hot, seed, 
             data = planted_data(n.value, d.value, sparsity.value, imbalance.value, noise.value, seed.value)
         elif source.value == "known set":
             data = known_data(known.value)
+        elif not file.value:
+            data = None
         else:
-            mo.stop(not file.value, mo.md("Choose a table: one point per row, one feature per column."))
             _options = {"drop": drop.value, "one_hot": one_hot.value, "missing": missing.value}
             data = uploaded_data(file.contents(0), file.name(0), label.value, **_options)
-        wrong = ""
+        _wrong = ""
     except USER_ERRORS as error:
-        data, wrong = None, str(error)
-    mo.Html(views.sentences_html([wrong], "alarm") if wrong else views.sentences_html([data.summary], "note"))
+        data, _wrong = None, str(error)
+    _said = "Choose a table: one point per row, one feature per column." if data is None else data.summary
+    mo.Html(views.sentences_html([_wrong], "alarm") if _wrong else views.sentences_html([_said], "note"))
     return (data,)
 
 
 @app.cell
-def _(data, chosen, lam, n_clusters, nu, ridge, standardize, time_limit, tol):
-    mo.stop(data is None)
-    setting = views.Setting(
-        nu.value, lam.value, ridge.value, n_clusters.value, tol.value, standardize.value, time_limit.value
+def _(alpha, data, chosen, lam, n_clusters, nu, own_alpha, ridge, standardize, time_limit, tol):
+    _names = tuple(name for name, is_on in chosen.value.items() if is_on)
+    _alpha = None if own_alpha.value else alpha.value
+    setting = Setting(
+        nu.value, lam.value, ridge.value, _alpha, n_clusters.value, tol.value, standardize.value, time_limit.value
     )
-    _names = [name for name, is_on in chosen.value.items() if is_on] if chosen.value else FIRST_METHODS
-    methods, omitted = views.choose_methods(_names, *data.table.X.shape)
-    return methods, omitted, setting
+    request = None if data is None else Request(data, setting, _names)
+    return request, setting
 
 
 @app.cell
-def _(data, methods, omitted, setting):
-    mo.stop(not methods, mo.md("Select at least one relaxation and a solver that accepts a table of this size."))
-    try:
-        comparison = views.compare_methods(data, setting, methods)
-    except USER_ERRORS as error:
-        mo.stop(True, mo.Html(views.sentences_html([str(error)], "alarm")))
-    _agreement = "alarm" if comparison.disagreements else "fine"
-    _stopped = views.describe_limits(comparison, setting.seconds(methods))
-    _labels = views.labels_of(data.table, comparison, setting.n_clusters)
-    mo.Html(
-        "<h2>Values and certified bounds</h2>"
-        + views.sentences_html(_stopped, "alarm")
-        + views.sentences_html(views.describe_agreement(comparison), _agreement)
-        + views.table_html(views.comparison_table(data, setting, comparison, _labels))
-        + views.sentences_html(views.describe_others(comparison, omitted, setting.n_clusters), "note")
-        + "<h2>Solutions</h2>"
-        + views.sentences_html([views.LEGEND], "note")
-        + views.solution_cards(data, comparison, _labels)
+def _():
+    get_run, set_run = mo.state(None)  # the current or last comparison
+    get_shown, set_shown = mo.state(None)  # the last one that has ended
+    compare = mo.ui.run_button(kind="success", label="Compare")
+    on_sample = mo.ui.run_button(label=f"On a sample of {SAMPLE} rows")
+    cancel = mo.ui.run_button(label="Cancel")
+    return cancel, compare, get_run, get_shown, on_sample, set_run, set_shown
+
+
+@app.cell
+def _(compare, get_run, on_sample, request, set_run):
+    # The page compares when it opens and when a button is pressed, never because a control has changed.
+    if request is not None and (get_run() is None or compare.value or on_sample.value):
+        set_run(Run(request.on_sample() if on_sample.value else request))
+
+
+@app.cell
+def _(cancel, get_run):
+    if cancel.value and get_run() is not None:
+        get_run().stop()
+
+
+@app.cell
+def _(get_run, set_shown):
+    def _work(run, mo=mo, views=views, names=globals()):  # noqa: B008
+        thread = mo.current_thread()
+
+        def tell(lines):
+            mo.output.replace(mo.Html(views.progress_html(lines)))
+
+        def is_over():  # marimo clears the names of a page that was closed
+            return thread.should_exit or not names
+
+        run.work(tell, is_over)
+        if not is_over():
+            mo.output.replace(mo.Html(""))
+            set_shown(run)
+
+    if get_run() is not None and mo.app_meta().mode == "script":
+        get_run().work()
+        set_shown(get_run())
+    elif get_run() is not None:
+        mo.Thread(target=_work, args=(get_run(),)).start()
+
+
+@app.cell
+def _(get_shown):
+    shown = get_shown()
+    mo.stop(shown is None)
+    mo.stop(bool(shown.error), mo.Html(views.sentences_html([shown.error], "alarm")))
+    mo.stop(
+        shown.comparison is None,
+        mo.md("Tick at least one relaxation and a solver, then press Compare."),
+    )
+    _labels = views.labels_of(shown)
+    _file = {"filename": "comparison.csv", "mimetype": "text/csv", "label": "Download comparison (CSV)"}
+    _download = mo.download(lambda: views.comparison_csv(shown.comparison), **_file)
+    mo.vstack(
+        [
+            mo.Html("<h2>Values and certified bounds</h2>" + views.comparison_html(shown, _labels)),
+            mo.hstack([_download], justify="start"),
+            mo.Html(
+                "<h2>Solutions</h2>"
+                + views.sentences_html([views.LEGEND], "note")
+                + views.solution_cards(shown.shown, shown.comparison, _labels)
+            ),
+        ]
     )
 
 
 @app.cell
-def _(data, setting):
-    try:
-        model = views.cluster_points(data.table, setting)
-    except USER_ERRORS as error:
-        mo.stop(True, mo.Html(views.sentences_html([str(error)], "alarm")))
-    _warned, _said = views.describe_answer(data.table, model)
+def _(get_shown):
+    ended = get_shown()
+    mo.stop(ended is None or ended.model is None)
+    _table, _model = ended.request.data.table, ended.model
+    _warned, _said = views.describe_answer(_table, _model)
+    _costs = [views.describe_costs(ended)] if ended.comparison is not None else []
     _answer = (
         "<h2>Clusters of the table</h2>"
+        + views.sentences_html(_costs, "note")
         + views.sentences_html(_warned, "alarm")
         + views.sentences_html(_said, "answer")
-        + views.table_html(views.answer_table(data.table, model))
+        + views.table_html(views.answer_table(_table, _model))
     )
     _file = {"filename": "labels.csv", "mimetype": "text/csv", "label": "Download labels (CSV)"}
-    _download = mo.download(lambda: views.labels_csv(data.table, model), **_file)
+    _download = mo.download(lambda: views.labels_csv(_table, _model), **_file)
     mo.vstack([mo.Html(_answer), mo.hstack([_download], justify="start")])
 
 
 @app.cell
-def _(data, methods, setting):
-    mo.vstack([mo.Html("<h2>Python</h2>"), mo.md(f"```python\n{views.python_code(data, setting, methods)}\n```")])
+def _(get_shown):
+    mo.stop(get_shown() is None)
+    _code = views.python_code(get_shown().request)
+    mo.vstack([mo.Html("<h2>Python</h2>"), mo.md(f"```python\n{_code}\n```")])
+
+
+@app.cell
+def _(cancel, compare, get_run, get_shown, on_sample, request):
+    _is_running = get_run() is not None and get_run() is not get_shown()
+    _buttons = [compare]
+    if request is not None and len(request.data.table.X) > SAMPLE:
+        _buttons.append(on_sample)
+    if _is_running:
+        _buttons.append(cancel)
+    _sign = views.describe_state(request, get_run(), get_shown())
+    mo.Html(f"<div class='bar'>{mo.hstack(_buttons, justify='start', wrap=True)}{_sign}</div>")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Views of the page: methods to compare, tables, heat maps, sentences and Python code, as text or escaped HTML."""
+"""Views of the page: tables, heat maps, sentences and Python code, as text or escaped HTML."""
 
 import warnings
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from io import BytesIO, StringIO
 from typing import Any
@@ -11,29 +10,22 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from diffrac_cvx import registry
 from diffrac_cvx.app.answer import answer_of
-from diffrac_cvx.app.page.data import PageData
+from diffrac_cvx.app.page.run import SEED, Request, Run, about
 from diffrac_cvx.app.render import contingency_table, label_table, summary_sentences, warning_sentences
 from diffrac_cvx.certificates import certify_clusters
-from diffrac_cvx.comparison import Comparison, ReportTable, compare, list_methods
+from diffrac_cvx.comparison import Comparison, ReportTable
 from diffrac_cvx.comparison.disagreements import describe_best_labels, lower_bound_of
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.estimators import DiffracClustering
 from diffrac_cvx.machine.writing import write_rows
 from diffrac_cvx.metrics import adjusted_rand_score, contingency_matrix
 from diffrac_cvx.plotting.canvas import pyplot, style_of
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, diagonal
-from diffrac_cvx.points.linear_algebra import standardize_columns
 from diffrac_cvx.problem.formatting import format_lower, format_upper, formatted_upper
-from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import kmeans_rows
 
-FAST_SECONDS, REFERENCE_SECONDS = 0.4, 5.0  # default time limits of a comparison without and with CVXPY
-CLUSTER_SECONDS = 1.0  # default time limit of the estimator
-MAX_REFERENCE_ENTRIES = 20_000  # of a table on which CVXPY runs
 N_INIT = 3  # initialisations of k-means, for more than two clusters
 MAX_PIXELS = 240  # rows of a heat map of Y
 MAX_FEATURES = 60  # rows of a heat map of V
@@ -44,76 +36,18 @@ LEGEND = (
     "reference class, if known, then by cluster; the bands on the left show class and cluster."
 )
 TITLED_CELL = '<td data-title="{}">{}</td>'
-BOUNDS_HOLD = "The bounds are valid. Increase the time limit to tighten them."
+BOUNDS_HOLD = "The bounds are valid. Increase the time limit, or compare on a sample, to tighten them."
 LIMITS = (Status.TIME_LIMIT, Status.USER_LIMIT)
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Parameters of the page, with the names and defaults of `DiffracClustering`; no time limit means the default."""
-
-    nu: float = 1.0
-    lam: float = 0.0
-    ridge: float = 0.3
-    n_clusters: int = 2
-    tol: float = 1e-4
-    standardize: bool = True
-    time_limit: float | None = None
-
-    @property
-    def penalty(self) -> Penalty:
-        """Penalty on the direction."""
-        return Penalty(lam=self.lam, ridge=self.ridge)
-
-    def scaled(self, X: Array) -> Array:
-        """Return the data of the comparison, standardised if requested."""
-        return standardize_columns(X) if self.standardize else X
-
-    def seconds(self, methods: Iterable[str]) -> float:
-        """Return the time limit of all methods together, in seconds."""
-        through_cvxpy = any(list_methods()[name].through_cvxpy for name in methods)
-        return self.time_limit or (REFERENCE_SECONDS if through_cvxpy else FAST_SECONDS)
-
-
-def choose_methods(names: Sequence[str], n: int, d: int) -> tuple[list[str], dict[str, str]]:
-    """Return the methods of `compare` for relaxations and solvers, and the reasons to omit others at this size.
-
-    Fast solvers solve (15) only.  A CVXPY solver runs on small tables only, and where `compare` runs it by default.
-    """
-    known = list_methods()
-    wanted = [name for name in registry.SOLVERS if name in names and "v_space" in names]
-    chosen = [name for name in registry.RELAXATIONS if name in names]
-    wanted += [f"{name}/{by}" for name in chosen for by in registry.CVXPY_SOLVERS if by in names]
-    large = f"the table has {n * d} entries, more than {MAX_REFERENCE_ENTRIES}" if n * d > MAX_REFERENCE_ENTRIES else ""
-    by_cvxpy = [name for name in wanted if known[name].through_cvxpy]
-    reasons = {name: large or known[name].too_large(n, d).partition(";")[0] for name in by_cvxpy}
-    return [name for name in wanted if not reasons.get(name)], {name: why for name, why in reasons.items() if why}
-
-
-def compare_methods(data: PageData, setting: Setting, methods: Sequence[str]) -> Comparison:
-    """Return the comparison of these methods; warnings are among its notes."""
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        return compare(
-            setting.scaled(data.table.X), data.table.labels, methods=methods, nu=setting.nu, penalty=setting.penalty,
-            tol=setting.tol, time_limit=setting.seconds(methods),
-        )  # fmt: skip
-
-
-def cluster_points(table: Table, setting: Setting) -> DiffracClustering:
-    """Return the estimator of the program, fitted to a table; its diagnostics are in ``diagnostics_``."""
-    model = DiffracClustering(
-        nu=setting.nu, lam=setting.lam, ridge=setting.ridge, n_clusters=setting.n_clusters, tol=setting.tol,
-        standardize=setting.standardize, time_limit=setting.time_limit or CLUSTER_SECONDS, random_state=0,
-    )  # fmt: skip
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        return model.fit(table.X)
-
-
-def labels_of(table: Table, comparison: Comparison, n_clusters: int) -> dict[str, np.ndarray]:
+def labels_of(run: Run) -> dict[str, np.ndarray]:
     """Return the clusters 0, 1, ... of each method: the labels of `compare`, or k-means of the rows of F for K > 2.
 
     They are numbered as the reference classes, or as the clusters of the first method, with which most points agree.
     """
+    table, comparison, n_clusters = run.shown, run.comparison, run.request.setting.n_clusters
+    if comparison is None:
+        return {}
     if n_clusters == 2:
         found = {name: (labels > 0).astype(int) for name, labels in comparison.labels.items()}
     else:
@@ -138,17 +72,16 @@ def numbered_like(reference: np.ndarray, labels: np.ndarray, n_clusters: int) ->
     return np.asarray(np.unique(numbers, return_inverse=True)[1][labels])
 
 
-def comparison_table(
-    data: PageData, setting: Setting, comparison: Comparison, labels: Mapping[str, np.ndarray]
-) -> ReportTable:
+def comparison_table(run: Run, comparison: Comparison, labels: Mapping[str, np.ndarray]) -> ReportTable:
     """Return values, certified bounds and rank of each method, and objective and error of its clusters."""
+    setting, table = run.request.setting, run.shown
     K = setting.n_clusters
     bounds = [lower_bound_of(one) for one in comparison.method_results.values()]
     lower = -np.inf if comparison.disagreements else max(bounds, default=-np.inf)
     records = []
     for row in comparison.rows:
         name, result = row["method"], comparison.results.get(row["method"])
-        record: dict[str, Any] = {"method": f"{name} {row['problem']}"}
+        record: dict[str, Any] = {"method": f"{row['problem']} {name}", "rows": row.get("rows")}
         if result is not None:
             record["value"], record["certified bounds"] = format_value(result)
             record["gap"] = row["gap"]
@@ -160,15 +93,17 @@ def comparison_table(
             objective = comparison.method_results[name].objective
             record |= {"objective of labels": formatted_upper(objective), "optimality gap": row["label_gap"]}
         elif name in labels:
-            X, proved = setting.scaled(data.table.X), max(lower, 0.0)
+            proved = max(lower, 0.0)
             with warnings.catch_warnings(action="ignore", category=UserWarning):
-                proof = certify_clusters(X, labels[name], proved, K, nu=setting.nu, penalty=setting.penalty)
+                proof = certify_clusters(
+                    run.scaled, labels[name], proved, K, nu=setting.nu, penalty=setting.penalty
+                )  # fmt: skip
             record["objective of labels"] = formatted_upper(proof.objective)
             record["optimality gap"] = formatted_upper(proof.gap) if np.isfinite(lower) else None
-        if name in labels and K == len(data.table.classes) == 2:
+        if name in labels and K == len(table.classes) == 2:
             record["clustering error"] = row["error"]
-        elif name in labels and data.table.labels is not None:
-            record["adjusted Rand index"] = adjusted_rand_score(data.table.labels, labels[name])
+        elif name in labels and table.labels is not None:
+            record["adjusted Rand index"] = adjusted_rand_score(table.labels, labels[name])
         records.append(record | {"seconds": f"{row['seconds']:.2f}"})
     return ReportTable.from_records(records).without_empty_columns()
 
@@ -200,14 +135,15 @@ def describe_agreement(comparison: Comparison) -> list[str]:
 
 
 def describe_others(comparison: Comparison, reasons: dict[str, str], n_clusters: int) -> list[str]:
-    """Return failures, other statuses, notes, and the methods omitted because of their size."""
+    """Return failures, other statuses, notes, and the methods omitted because of their estimated time."""
     usual = (*LIMITS, Status.OPTIMAL, Status.CLOSED_FORM)
     ended = [f"{name}: {one.status}" for name, one in comparison.results.items() if one.status not in usual]
     failed = [f"{name} failed: {one.reason}" for name, one in comparison.method_results.items() if one.reason]
     two_way = [] if n_clusters == 2 else list(describe_best_labels(comparison.method_results))
     notes = [note for note in comparison.notes if note not in two_way]
     by_reason = {reason: [name for name in reasons if reasons[name] == reason] for reason in reasons.values()}
-    omitted = [f"omitted at this size: {', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+    remedy = "Increase the time limit, or compare on a sample"
+    omitted = [f"omitted: {', '.join(names)} ({reason}). {remedy}" for reason, names in by_reason.items()]
     return [f"{text}." for text in (*failed, *ended, *notes, *omitted)]
 
 
@@ -264,20 +200,20 @@ def spectrum_bars(result: Result) -> tuple[str, str]:
     return f'<div class="bars">{bars}</div>', ", ".join(f"{value:.3f}" for value in values[:3])
 
 
-def solution_cards(data: PageData, comparison: Comparison, labels: Mapping[str, np.ndarray]) -> str:
+def solution_cards(table: Table, comparison: Comparison, labels: Mapping[str, np.ndarray]) -> str:
     """Return Y, V and the spectrum of each solution side by side; all maps have the same rows in the same order."""
     if not comparison.results:
         return ""
-    n, d = data.table.X.shape
-    rows = row_order(data.table, labels[next(iter(comparison.results))])
+    n, d = table.X.shape
+    rows = row_order(table, labels[next(iter(comparison.results))])
     cards = []
     for name, result in comparison.results.items():
-        of_V, features = direction_map(result, data.table.names)
+        of_V, features = direction_map(result, table.names)
         bars, eigenvalues = spectrum_bars(result)
-        Y = figure(label_map(data.table, result, labels[name], rows), f"Y = FF', {count_shown(len(rows), n, 'points')}")
+        Y = figure(label_map(table, result, labels[name], rows), f"Y = FF', {count_shown(len(rows), n, 'points')}")
         about_V = f"V, {count_shown(min(d, MAX_FEATURES), d, 'features')}. Largest diagonal entries: {features}"
         V = figure(of_V, about_V) if of_V else figure("", "This relaxation has no V.")
-        head = f"<h3>{escape(name)} <span>{escape(comparison.method_results[name].problem)}</span></h3>"
+        head = f"<h3>{escape(comparison.method_results[name].problem)} <span>{escape(name)}</span></h3>"
         spectrum = figure(bars, f"Eigenvalues of Y/n: {eigenvalues}")
         cards.append(f'<div class="card">{head}<div class="maps">{Y}<div>{V}{spectrum}</div></div></div>')
     return f'<div class="cards">{"".join(cards)}</div>'
@@ -310,21 +246,32 @@ def answer_table(table: Table, model: DiffracClustering) -> ReportTable:
 def labels_csv(table: Table, model: DiffracClustering) -> bytes:
     """Return the CSV file of the program's --out: row, label, decision values and reference label."""
     scores = model.decision_function(table.X)
-    content = label_table(table, model.labels_, scores)
+    return csv_of(label_table(table, model.labels_, scores))
+
+
+def comparison_csv(comparison: Comparison) -> bytes:
+    """Return the CSV file of the rows of a comparison, as ``diffrac-cvx compare --out`` writes it."""
+    return csv_of(ReportTable.from_records(comparison.rows))
+
+
+def csv_of(content: ReportTable) -> bytes:
+    """Return a table as a CSV file."""
     text = StringIO()
     write_rows(text, content.header, content.rows)
     return text.getvalue().encode()
 
 
-def python_code(data: PageData, setting: Setting, methods: Sequence[str]) -> str:
+def python_code(request: Request) -> str:
     """Return a script that repeats the comparison and the clusters of the page."""
+    setting, methods = request.setting, request.methods
     parameters = f"nu={setting.nu!r}, lam={setting.lam!r}, ridge={setting.ridge!r}, tol={setting.tol!r}"
-    seconds = setting.time_limit or CLUSTER_SECONDS
     scaling = 'dc.datasets.SCALINGS["standardize"](X)' if setting.standardize else "X"
+    alpha = "" if setting.alpha is None else f", alpha={setting.alpha!r}"
+    sample = "" if request.sample is None else f", sample={request.sample!r}"
     compared = [
         "comparison = dc.compare(",
-        f"    {scaling}, y, methods={list(methods)!r},",
-        f"    {parameters}, time_limit={setting.seconds(methods)!r},",
+        f"    {scaling}, y, methods={methods!r},",
+        f"    {parameters}{alpha}, time_limit={setting.time_limit!r}, rng={SEED}{sample},",
         ")",
         "print(comparison)",
         "F = {name: result.F for name, result in comparison.results.items()}  # Y = F @ F.T; result.V is V",
@@ -335,11 +282,62 @@ def python_code(data: PageData, setting: Setting, methods: Sequence[str]) -> str
     clustered = [
         "model = dc.DiffracClustering(",
         f"    n_clusters={setting.n_clusters!r}, {parameters},",
-        f"    standardize={setting.standardize!r}, time_limit={seconds!r}, random_state=0,",
+        f"    standardize={setting.standardize!r}, time_limit={setting.cluster_seconds!r}, random_state={SEED},",
         ").fit(X)",
         "print(model.labels_, model.lower_bound_, model.label_gap_)",
     ]
-    return "\n".join(["import diffrac_cvx as dc", "", data.code, "", *(compared if methods else []), *clustered])
+    head = ["import diffrac_cvx as dc", "", request.data.code, ""]
+    return "\n".join([*head, *(compared if methods else []), *clustered])
+
+
+def describe_costs(run: Run) -> str:
+    """Return why the clusters of the table can cost less than the labels of the comparison, as one sentence."""
+    of_all = "" if run.comparison is None or run.comparison.sample is None else ", of all rows,"
+    K = run.request.setting.n_clusters
+    improved = "refit the directions" if K > 2 else "alternate between labels and direction"
+    return (
+        "Why costs (objective values) can be lower here than above: the table rounds each relaxation once, and the "
+        f"clusters here{of_all} start from such labels and {improved}."
+    )
+
+
+def describe_state(request: Request | None, run: Run | None, shown: Run | None) -> str:
+    """Return what the buttons would do, or what runs, and whether the controls differ from the results, as HTML."""
+    if request is None:
+        return "" if shown is None else sentences_html(["The results are those of the earlier table."], "changed")
+    if run is not None and run is not shown:
+        return sentences_html(["Comparing."], "note")
+    if shown is not None and request.differs_from(shown.request):
+        changed = "The settings have changed. The results are those of the earlier ones."
+        return sentences_html([f"{changed} {describe_plan(request)}"], "changed")
+    return sentences_html([describe_plan(request)], "note")
+
+
+def describe_plan(request: Request) -> str:
+    """Return the number of ticked methods that support the penalty, and their estimated seconds."""
+    count = len(request.supported)
+    if not count:
+        return "Tick a relaxation that supports the penalty, and a solver."
+    return f"{count} method{'s' * (count > 1)}, {about(max(request.seconds, 1.0))}."
+
+
+def progress_html(lines: Sequence[str]) -> str:
+    """Return the progress of the methods as a list."""
+    return f'<ul class="progress">{"".join(f"<li>{escape(line)}</li>" for line in lines)}</ul>'
+
+
+def comparison_html(run: Run, labels: Mapping[str, np.ndarray]) -> str:
+    """Return the table of a comparison, with sentences on limits, agreement, and what was omitted."""
+    comparison, request = run.comparison, run.request
+    if comparison is None:
+        return ""
+    agreement = "alarm" if comparison.disagreements else "fine"
+    return (
+        sentences_html(describe_limits(comparison, request.setting.time_limit), "alarm")
+        + sentences_html(describe_agreement(comparison), agreement)
+        + table_html(comparison_table(run, comparison, labels))
+        + sentences_html(describe_others(comparison, request.omitted, request.setting.n_clusters), "note")
+    )
 
 
 def sentences_html(sentences: Iterable[str], kind: str) -> str:

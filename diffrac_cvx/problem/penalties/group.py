@@ -105,7 +105,7 @@ class GroupNorms(PairPenalty):
 
     def off_diagonal(self, rows: Indices, columns: Indices) -> OffDiagonalDual:
         if np.isin(self.labels[rows], self.labels[columns]).any():
-            raise ValueError("a group is split between rows and columns: C is 0 inside it, so no bound follows")
+            raise ValueError("a group is split between rows and columns: C is 0 inside it, so no bound follows.")
         return GroupOffDiagonal(self, rows, columns)
 
     def cvxpy_value(self, cp: Any, V: Any) -> Any:

@@ -35,6 +35,7 @@ MIN_VIOLATION = 1e-3
 FIRST_ROWS = 0.12  # part of the rows whose triangles are searched in the first rounds
 FIRST_RANK, MAX_STIFFNESS = 24, 200.0
 CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
+MANY_PLACES = 8  # part of the entries of Y in any inequality, inverted, from which their matrix is dense
 NEW_PRODUCTS = 3  # times m: products of linear constraints added in a round, at most
 STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # of equations with coefficients of norm one, in steps and in a proof
 LEAST_WEIGHT = 1e-3  # of a point, times m, in the lift of a diagonal
@@ -90,11 +91,17 @@ class CutRelaxation:
     # Inequalities
 
     def index(self) -> None:
-        """Collect all inequalities in one sparse matrix, a row each, on the entries of Y."""
+        """Collect all inequalities in one sparse matrix: a row each, a column for each entry of Y in any."""
         m, rows = len(self.rows), join_rows(*map(self.rows_of, self.parts))
-        entries = rows.coefficients, rows.first * m + rows.second, np.append(0, rows.ends)
-        self.matrix = scipy.sparse.csr_array(entries, shape=(len(rows.ends), m * m))
+        self.places, columns = np.unique(rows.first * m + rows.second, return_inverse=True)
+        entries, shape = (rows.coefficients, columns, np.append(0, rows.ends)), (len(rows.ends), len(self.places))
+        self.matrix = scipy.sparse.csr_array(entries, shape=shape)
+        self.transposed = self.matrix.T.tocsr()
         self.multipliers, self.right = rows.multipliers, rows.right
+        first, second = np.divmod(self.places, m)
+        both = np.append(first, second), np.append(second, first)
+        self.order = np.lexsort(both[::-1])  # of these entries and their mirror images, by rows
+        self.mirrored = both[1][self.order], np.append(0, np.cumsum(np.bincount(both[0], minlength=m)))
 
     def rows_of(self, part: Cliques | Products | Sets) -> Rows:
         """Return inequalities of one kind as rows."""
@@ -115,13 +122,16 @@ class CutRelaxation:
         """Return left side less right side of all inequalities."""
         if not self.n_cuts:
             return np.zeros(0)
-        terms = self.matrix.data * Y.ravel()[self.matrix.indices]
-        return np.asarray(np.add.reduceat(terms, self.matrix.indptr[:-1]) - self.right)
+        return np.asarray(self.matrix @ Y.ravel()[self.places] - self.right)
 
-    def weighted_matrix(self, g: Array) -> Array:
-        """Return twice the matrix T of the inequalities with multipliers g."""
-        T = (self.matrix.T @ g).reshape(len(self.rows), -1)
-        return np.asarray(T + T.T)
+    def weighted_matrix(self, g: Array) -> Any:
+        """Return twice the matrix T of the inequalities with multipliers g, sparse if it has few entries."""
+        values, m = self.transposed @ g, len(self.rows)
+        if MANY_PLACES * len(values) < m * m:
+            return scipy.sparse.csr_array((np.append(values, values)[self.order], *self.mirrored), shape=(m, m))
+        T = np.zeros((m, m))
+        T.ravel()[self.places] = values
+        return T + T.T
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
         """Keep the inequalities of a mask, and those of the linear constraints themselves."""
@@ -273,7 +283,7 @@ class CutRelaxation:
         m, F = len(self.rows), self.F
         S = -(self.rows @ self.rows.T)
         if self.n_cuts:
-            S += self.weighted_matrix(self.multipliers) / (2.0 * m)
+            S = S + self.weighted_matrix(self.multipliers) / (2.0 * m)
         total = float(self.right @ self.multipliers) / m
         if self.floors is not None:
             S -= self.floors / (2.0 * m)

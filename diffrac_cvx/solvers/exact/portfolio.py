@@ -120,8 +120,10 @@ def optimal_labels(
     Notes
     -----
     The number ``hardness`` of the result predicts the effort: nearly all instances of ``make optimal`` with a hardness
-    up to 0.25 are solved within its limit of seconds, and most up to 2.  Cutting planes are used if their memory is
-    free, for tables with at most as many columns as chunklets or, without an l1 term, with at most 1000 columns.
+    up to 0.25 are solved within its limit of seconds, and most up to 2.  This is an observation on these instances:
+    equal groups at the corners of a regular simplex leave triangle inequalities a gap at any number of points, in even
+    dimensions from 4 on.  Cutting planes are used if their memory is free, for tables with at most as many columns as
+    chunklets or, without an l1 term, with at most 1000 columns.
 
     Source: Eq. (9) with constraints; the methods are not in the paper.
 

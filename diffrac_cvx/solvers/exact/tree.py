@@ -25,7 +25,7 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
-from diffrac_cvx.rounding.directions import best_direction, oriented_direction
+from diffrac_cvx.rounding.directions import LabelRegression
 from diffrac_cvx.solvers.exact.feasible import FeasibleSigns
 from diffrac_cvx.solvers.factored.solver import low_rank
 
@@ -68,6 +68,7 @@ class Tree:
         self.n_excluded, points = points.n_excluded, array_table(points.array(), points.weights)
         self.points, self.nu, self.penalty, self.chunklets = points, nu, penalty, chunklets
         self.weights = weights_of(penalty, points.shape[1])
+        self.regression = LabelRegression(points, self.weights)
         X = points.array() if nu == 1.0 else points.with_offset().array()
         self.rows = np.zeros((m, X.shape[1]))
         np.add.at(self.rows, chunklets.membership, (chunklets.sign * points.normalized_weights)[:, None] * X)
@@ -207,7 +208,7 @@ class Tree:
 
     def evaluate(self, labels: Array) -> tuple[float, Array]:
         """Return the objective of Eq. (9) at labels of the points, and the direction at which it is certified."""
-        oriented, v = oriented_direction(self.points, labels, self.weights)
+        oriented, v = self.regression.oriented(labels)
         value, v = or_zero_direction(certified_labels_value(self.points, oriented, v, self.nu, self.weights), v)
         return value, v * (oriented[0] * labels[0])
 
@@ -219,7 +220,7 @@ class Tree:
         for _ in range(20):
             labels = self.labels(y)
             mean = float(self.points.mean_of(labels))
-            v = best_direction(self.points, labels - mean, self.weights)
+            v = self.regression.direction(labels - mean)
             v = v if self.nu == 1.0 else np.append(v, (1.0 - self.nu) * mean)
             last, found = y, self.closest(self.rows @ v)
             if found is None or np.array_equal(found, last):

@@ -121,6 +121,6 @@ for diagnostic in model.diagnostics_:
 #
 # Validation
 # ----------
-# ``make structure`` draws tables of 36 kinds without groups, nine of them with copies of rows or coarse columns, and of 18 kinds with
+# ``make structure`` draws tables of 36 kinds without groups, nine of them with copies of rows or coarse columns, and of 19 kinds with
 # groups, and counts how many are called separated: false alarms and power by the same verdict. It compares the test with the costs of
 # null tables alone, SigClust, and Hartigan's dip test of the first principal component (:doc:`/beyond`).

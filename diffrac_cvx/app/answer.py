@@ -41,6 +41,7 @@ class Answer:
     selected_features: tuple[str, ...] | None  # the most important first; None without an l1 penalty or for K > 2
     feature_groups: Mapping[str, float] | None  # norms of their scaled coefficients, if features are grouped
     structure: Any  # `StructureTest`, None if it was not made
+    is_cut_at_gap: bool  # whether the clusters are the sides of the gap that it found
     diagnostics: tuple[Diagnostic, ...]  # warnings with remedies, the most serious first
     notes: tuple[str, ...]  # assumptions on the table, and remarks on the parameters
     suspects: Mapping[str, str]  # features that may be dates, keys or codes, with the reason
@@ -142,6 +143,7 @@ def answer_of(
         selected_features=tuple(table.names[j] for j in support) if K == 2 and penalty.has_l1 else None,
         feature_groups=None if groups.are_single else dict(zip(groups.names, norms, strict=True)),
         structure=getattr(model, "structure_", None),
+        is_cut_at_gap=model.is_cut_at_gap_,
         diagnostics=model.diagnostics_,
         notes=tuple(notes),
         suspects=table.suspects,

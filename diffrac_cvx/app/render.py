@@ -24,6 +24,10 @@ MAX_FEATURES = 30  # rows of the table of features
 WEAK_FRACTION = 1e-2  # of the cost: a lower bound up to this one is called weak
 MIN_CERTIFIED_GAP = 1e-4  # up to which clusters are called optimal, whatever the tolerance
 PARAMETER = r"\((comment|drop|na_values|skip_footer|skip_rows)\)$"  # of `read_table`, at the end of a note
+CUT_AT_GAP = (
+    "These clusters are the two sides of the gap, not the split with the weights given, which does not show it; "
+    "--no-unequal keeps that split."
+)
 WITH_UNIT = r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,20})[)\]]"  # name of a feature with its unit, no number
 MIN_DRAWN = 5  # eigenvalues, from which on they are drawn
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, no external resources
@@ -56,6 +60,7 @@ def summary_sentences(answer: Answer) -> list[str]:
     names = [f"cluster {k} is {name}" for k, name in enumerate(answer.class_names) if name is not None]
     sentences = [
         tested,
+        CUT_AT_GAP if answer.is_cut_at_gap else "",
         f"{n} points, {'one feature' if d == 1 else f'{d} features'}; {given}; {answer.seconds:.2f} s.",
         f"Clusters of {present} points." if max(answer.sizes) < n else f"One cluster of {n} points.",
         f"From the labelled rows: {' and '.join(names)}." if names else "",

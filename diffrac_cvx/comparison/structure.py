@@ -1,23 +1,35 @@
-"""Test for group structure: are the scores of rows that did not choose the direction of the split unimodal?"""
+"""Test for group structure: do rows that did not choose the direction of a split leave a gap along it?"""
 
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 
-from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.errors import DegenerateDataWarning
-from diffrac_cvx.machine.deadlines import EarlyExitError, Timer, is_late, seconds_left, time_limited
+from diffrac_cvx.comparison.null_tables import NULL_MODELS, NullModel, permute_columns
+from diffrac_cvx.comparison.splits import ShareSplits, Split, with_unit_scores
+from diffrac_cvx.comparison.units import blocks_of, copied_units, linked_units, merged, numbered
+from diffrac_cvx.comparison.valley import (
+    BANDWIDTH,
+    N_DRAWS,
+    NARROW,
+    SMALLEST_PVALUE,
+    Valley,
+    bandwidth_of,
+    deepest_valley,
+    pvalue_of_one_mode,
+    pvalue_of_windows,
+    window_shares,
+)
+from diffrac_cvx.machine.deadlines import EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import (
     Array,
     as_data,
     as_generator,
+    as_matrix,
     as_weights,
     in_unit_interval,
     nonnegative,
@@ -26,40 +38,25 @@ from diffrac_cvx.points.checks import (
     require_table,
 )
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
-from diffrac_cvx.points.linear_algebra import inverse_or_one, is_above_rounding, mean_of, renormalize_weights
-from diffrac_cvx.points.reading import as_stored, table_array, table_rows
+from diffrac_cvx.points.linear_algebra import inverse_or_one, renormalize_weights
+from diffrac_cvx.points.reading import as_stored, table_array, table_rows, table_times
+from diffrac_cvx.points.rows import Indices, Mask
 from diffrac_cvx.points.table import Table, array_table
-from diffrac_cvx.problem.feature_groups import FeatureGroups
-from diffrac_cvx.problem.penalty import Penalty, require_penalty, weights_of
-from diffrac_cvx.problem.result import Progress, Result
-from diffrac_cvx.rounding.directions import LabelRegression, label_candidates
-from diffrac_cvx.rounding.many_clusters import cluster_jointly
-from diffrac_cvx.solvers import low_rank
+from diffrac_cvx.problem.penalty import Penalty, require_penalty
 
 SETTINGS = ((1.0, 0.3), (1.0, 0.03), (1.0, 3.0), (0.3, 0.3), (0.1, 0.3))  # nu and ridge of the splits tested
+SHARES, SHARE_RIDGE = (0.05, 0.1, 0.2, 0.35, 0.5), 0.3  # of the rows on one side of other splits, and their ridge
 RIDGE_FACTOR = 2 / 3  # of d / n, which multiplies the ridges of tables with many columns
 N_FOLDS = 5
 N_PARTITIONS, N_PARTITIONS_WIDE, WIDE = 3, 2, 100  # partitions into folds; fewer with more than 100 columns
-N_DRAWS, MAX_EXCEEDANCES = 199, 10  # samples from the unimodal density; fewer once ten of them are as multimodal
 N_NULL_TABLES = 19  # null tables of each model
-MIN_UNITS = 20  # rows, or sets of linked rows, below which the verdict is "not tested"
+MIN_UNITS = 20  # rows that are no copies, or sets of linked rows, below which the verdict is "not tested"
 SIGNIFICANCE_LEVEL = 0.05
-CENTRAL = (0.025, 0.975)  # quantiles between which modes are counted
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
-SPLIT_TOL, SPLIT_RTOL, SPLIT_MAX_ITER = 1e-2, 0.1, 120  # tolerances and iteration limit of each split
-SPLIT_OPERATIONS = 4e9  # of each split
 MAX_UNTIED = 0.9  # of the rows: with fewer distinct values, those of a column are spread
 COST_RTOL = 1e-6  # relative tolerance for equal costs
-
-VERDICTS = {
-    "separated": "the rows left out of the fit fall into separate groups along the split",
-    "continuum": (
-        "no gap between groups was found, but the table splits in two better than one Gaussian cloud with the same "
-        "correlations: the clusters may be the two ends of a continuum"
-    ),
-    "none": "no evidence of more than one group",
-    "not tested": "not tested, because {reason}",
-}
+UNEQUAL_LEVEL, MIN_SMALLER, MAX_SMALLER = 0.025, 0.08, 0.35  # levels and shares of the smaller side, see `is_unequal`
+AnySplit = Split | ShareSplits
 
 
 @dataclass(frozen=True)
@@ -68,61 +65,137 @@ class StructureTest:
 
     Attributes
     ----------
-    verdict : {"separated", "continuum", "none", "not tested"}
+    verdict : {"separated", "not separated", "not tested"}
         Conclusion at the level 0.05, see `structure_test`.
     pvalue : float
-        p-value of one mode: the smallest over the splits tested, times their number, and at most 1.
+        Smallest p-value of the three tests of one mode, not corrected for their number, see `structure_test`.
+    smallest_pvalue : float
+        Smallest value that the comparison with 399 samples can give; the binomial test has none.
+    given_pvalue, picked_pvalue : float
+        Smallest p-values of the split with the weights given, and of the splits picked; the latter is 1 if not needed.
     nu, penalty : float, Penalty
         Weights of the split to which the verdict refers.
+    share : float or None
+        Share of the rows on one side of that split, if it is found by this share instead of by ``nu``.
     has_given_weights : bool
-        Whether these are the weights given.
+        Whether that split has the weights given.
+    splits_better : bool
+        If not separated: whether the table splits in two better than one Gaussian cloud with the same correlations.
+        Skewed, ordinal or dependent columns alone do that.
     gap_column : int or None
         If separated: the column that correlates most with the scores, if its own values reject one mode at the level
         0.05.  The verdict may then be the same for a table with independently permuted columns.
     scores : (m,) array
-        Scores of the m rows tested along that split, each by directions fitted without the row.
+        Scores of the m units tested along that split, each by directions fitted without the unit.
     bandwidth : float
-        Critical bandwidth of the scores: the smallest standard deviation of a Gaussian kernel at which their density
-        estimate has one mode between their 2.5 % and 97.5 % quantiles.
+        Standard deviation of the Gaussian kernel with which the density of the scores is estimated; 0 if all are equal.
+    coef, valley : (d,) array, float
+        If separated: direction of that split fitted to all units, in the units of X, and the gap of X @ coef.  Zero and
+        NaN otherwise.
+    deviations : tuple of two floats
+        The valley, and the threshold of the split itself, in standard deviations of X @ coef from its mean.
+    n_between : int or None
+        Number of rows tested that are on other sides of the valley than in the split with the weights given; None if
+        there is no valley, or this split has more than two clusters.
+    labels : (n,) array of int or None
+        If separated: sides 0 and 1 of the valley, of all rows of X.
     n_points : int
-        Number m of rows tested: all of positive weight, or a random sample.
+        Number of rows tested: all of positive weight, or a random sample.
     n_units : int
-        Number of sets of linked rows among them, each row without links counted as one.
+        Number of units among them: rows that are equal, nearly equal or linked are one.
+    copies : {"", "equal", "nearly equal"}
+        Which rows count as copies of others.
     seconds : float
         Run time in seconds.
     """
 
     verdict: str
     pvalue: float
+    smallest_pvalue: float
+    given_pvalue: float
+    picked_pvalue: float
     nu: float
     penalty: Penalty
+    share: float | None
     has_given_weights: bool
+    splits_better: bool
     gap_column: int | None
     scores: Array
     bandwidth: float
+    coef: Array
+    valley: float
+    deviations: tuple[float, float]
+    n_between: int | None
+    labels: npt.NDArray[np.int64] | None
     n_points: int
     n_units: int
+    copies: str
     seconds: float
 
     def __str__(self) -> str:
         return self.message()
 
+    @property
+    def is_unequal(self) -> bool:
+        """Whether only another split than that with the weights given shows the gap, and its groups are unequal.
+
+        The p-value of the given split is above 0.025, that of the picked splits at most 0.025, and 8 to 35 % of the
+        rows are on the smaller side.
+        """
+        if self.labels is None or self.has_given_weights:
+            return False
+        share = float(np.mean(self.labels))
+        is_clear = self.picked_pvalue <= UNEQUAL_LEVEL < self.given_pvalue
+        return is_clear and MIN_SMALLER <= min(share, 1.0 - share) <= MAX_SMALLER
+
     def message(self, names: Sequence[str] | None = None) -> str:
-        """Return the conclusion as a sentence; without names of the columns, they are counted from 0."""
-        few = f"there are fewer than {MIN_UNITS} rows, or sets of linked rows"
-        reason = few if self.n_units < MIN_UNITS else "the time limit was reached"
-        message = VERDICTS[self.verdict].format(reason=reason) + (
-            f" (p = {self.pvalue:.2g})" if self.verdict in ("separated", "none") else ""
-        )
-        if self.verdict in ("separated", "continuum") and not self.has_given_weights:
-            message += (
-                f"; this is so for the split in two with nu = {self.nu:g} and ridge = {self.penalty.ridge:g}, "
-                "not with the weights given"
+        """Return the conclusion in sentences; without names of the columns, they are counted from 0."""
+        sentences = [f"Structure test: {self._verdict_clause()}."]
+        if self.verdict == "separated":
+            sentences.append(self._gap_sentence())
+        if self.splits_better:
+            sentences.append(
+                "The table splits in two better than one Gaussian cloud with the same correlations. Skewed, ordinal or "
+                "dependent columns alone do that, so this is no evidence of groups."
             )
         if self.gap_column is not None:
             column = f"column {self.gap_column} (counted from 0)" if names is None else names[self.gap_column]
-            message += f"; the values of {column} alone have a gap"
-        return f"Structure test: {message}."
+            sentences.append(f"The values of {column} alone have a gap.")
+        if self.n_units < self.n_points:
+            copied = f"{self.copies} rows" if self.copies else "linked rows"
+            sentences.append(f"{copied.capitalize()} count once: {self.n_units} of {self.n_points} rows.")
+        return " ".join(sentences)
+
+    def _verdict_clause(self) -> str:
+        """Return the verdict with its p-value, or the reason for none."""
+        if self.verdict == "not tested":
+            few = f"there are fewer than {MIN_UNITS} rows that are neither copies nor linked"
+            return f"not tested, because {few if self.n_units < MIN_UNITS else 'the time limit was reached'}"
+        is_smallest = np.isclose(self.pvalue, self.smallest_pvalue)
+        smallest = f", the smallest value that {N_DRAWS} samples can give" if is_smallest else ""
+        p = f"(p = {self.pvalue:.2g}{smallest})"
+        if self.verdict == "separated":
+            return f"separated, the rows left out of the fit fall into separate groups along the split {p}"
+        return f"not separated, no gap between groups was found {p}"
+
+    def _gap_sentence(self) -> str:
+        """Return where the gap is, and how many rows lie between it and the threshold of the given split."""
+        at, threshold = self.deviations
+        gap = f"The gap is {at:+.2f} standard deviations from the mean of the score"
+        if self.has_given_weights and self.n_between is None:
+            return f"{gap}."
+        if self.has_given_weights:
+            between = (
+                f"{self.n_between} of {self.n_points} rows lie between them"
+                if self.n_between
+                else "no row lies between them"
+            )
+            return f"{gap}, the threshold of the split {threshold:+.2f}; {between}."
+        split = f"{self.share:.0%} of the rows on one side" if self.share else f"nu = {self.nu:g}"
+        text = f"{gap} of the split with {split} and ridge = {self.penalty.ridge:g}, not with the weights given"
+        if self.n_between is None:
+            return f"{text}."
+        return f"{text}; {self.n_between} of {self.n_points} rows are on other sides of the two splits."
 
 
 @one_thread()
@@ -141,30 +214,47 @@ def structure_test(
     r"""Test whether a table has more than one group.
 
     The direction of a split is fitted to four fifths of the rows, and gives scores to the others, which did not choose
-    it; over several partitions each row has the mean of its scores.  If the table is one unimodal cloud, these scores
-    have one mode.  The statistic is their critical bandwidth (Silverman, 1981), and its null distribution that of
-    samples from the unimodal density nearest to the scores.  Splits with several weights (nu, ridge) are tested, those
-    given first, because each finds other groups; the p-value is corrected for their number.  If d is above 3n/2,
-    the ridges of the others are multiplied by 2d/(3n), because the eigenvalues of X'X/n increase as d/n.
+    it.  If the table is one unimodal cloud, these scores have one mode.  Three tests of one mode share the same folds,
+    of three partitions of the rows:
+
+    1. of the mean scores along the split with the weights given;
+    2. of the mean scores along the split that has the deepest valley in the rows of each fit, which chooses among
+       splits with several weights (nu, ridge) and splits with a given share of the rows on one side;
+    3. of counts of left-out rows in three windows of equal width, at the valley and the two peaks that the rows of each
+       fit have along the split of 2.  With one mode, the window at the valley has at least the mass of one of the
+       others, so that a binomial test applies.  The directions of different fits need not agree.
+
+    The statistic of 1 and 2 is the depth of the deepest valley: the root of the smoothed count at the lower of two
+    peaks minus that between them.  Its null distribution is that of samples from the unimodal density nearest to the
+    scores.  If d is above 3n/2, the ridges of the other splits are multiplied by 2d/(3n), because the
+    eigenvalues of X'X/n increase as d/n.
+
+    The p-value is the smallest of the three.  It is not corrected for their number: each test compares with the density
+    with one mode that is hardest to tell from the scores, and rejects most others far less often than its level.
+    ``make structure`` counts the tables without groups for which it is at most 0.05.
+
+    Rows that repeat are no more evidence than one: equal rows become one row with the sum of their weights, unless the
+    columns are so coarse that rows coincide by chance, and so do points that ``constraints`` link to equal labels.  If
+    half of the rows are in isolated sets of at most 5 % of the rows, as replicates with little noise are, each set
+    becomes its mean.
 
     The verdict is
 
     - "separated" if p is at most 0.05: there is a gap between groups;
-    - "continuum" if there is no gap, but the split with the given weights, or with a smaller nu, costs less than those
-      of 19 tables with independently permuted columns, and of 19 tables rotated at random about their mean, QX with Q
-      orthogonal, which keeps X'X;
-    - "none" otherwise: there is no evidence of more than one group;
-    - "not tested" if there are fewer than 20 rows, or sets of linked rows, or if the time limit is reached, which
-      nothing else depends on.
+    - "not separated" otherwise: no gap was found.  ``splits_better`` is then true if the split with the given weights,
+      or with a smaller nu, costs less than those of 19 tables with independently permuted columns, and of 19 tables
+      rotated at random about their mean, QX with Q orthogonal, which keeps X'X.  Skewed, ordinal or dependent columns
+      cause that without any groups;
+    - "not tested" if there are fewer than 20 units, or if the time limit is reached, which nothing else depends on.
 
     A gap in a single column is enough, even if no other column depends on it; ``gap_column`` names such a column, and
     then a table with independently permuted columns may be called separated too.  A single group with a hole in its
-    middle, such as a ring, counts as separated; so does a fifth of tables of strongly correlated yes-or-no answers, of
-    which many rows are all yes or all no.  Groups at less than about 3.5 standard deviations between their centres, or
-    with fewer than a fifth of the rows, are rarely separated.
+    middle, such as a ring or a cycle through time, counts as separated; so do half of the tables of strongly correlated
+    yes-or-no answers, of which many rows are all yes or all no.  Replicates with more noise are not seen as such, and
+    many tight groups, each of at most 5 % of the rows, are taken for replicates.  ``make structure`` measures how often
+    groups of several sizes are found.
 
-    Source: Silverman (1981), Using kernel density estimates to investigate multimodality; Besag and Clifford (1991) for
-    the sequential p-value; Langsrud (2005) for the rotations.
+    Source: Besag and Clifford (1989) for p-values by simulation; Langsrud (2005) for the rotations.
 
     Parameters
     ----------
@@ -197,8 +287,8 @@ def structure_test(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> structure_test(rng.standard_normal((100, 4))).verdict
-    'none'
-    >>> structure_test(rng.standard_normal((100, 4)) + 6.0 * np.arange(100)[:, None] // 50).verdict
+    'not separated'
+    >>> structure_test(rng.standard_normal((100, 4)) + 6.0 * (np.arange(100) // 50)[:, None]).verdict
     'separated'
     """
     timer = Timer(None if time_limit is None else nonnegative(time_limit, "time_limit"))
@@ -206,147 +296,74 @@ def structure_test(
     require_flag(standardize, "standardize")
     n_clusters = max(positive_int(n_clusters, "n_clusters"), 2)
     penalty = Penalty(ridge=0.3) if penalty is None else require_penalty(penalty)
-    points = sample_points(X, sample_weight, constraints, generator)
-    splits = [Split(nu, penalty, n_clusters, standardize)]
-    factor = max(1.0, RIDGE_FACTOR * points.shape[1] / len(points))
-    for other, ridge in [(other, factor * ridge) for other, ridge in SETTINGS]:
-        is_given = n_clusters == 2 and other == nu and np.all(penalty.ridge == ridge) and not np.any(penalty.c)
-        splits += [] if is_given else [Split(other, penalty.with_weights(0.0, ridge), 2, standardize)]
-    n_units = int(units_of(points).max()) + 1
-    n_tests, p, verdict = len(splits) + n_clusters - 2, 1.0, "none" if n_units >= MIN_UNITS else "not tested"
-    chosen, scores, bandwidth = splits[0], np.zeros(len(points)), 0.0
+    table: Any = X.tocsr() if hasattr(X, "tocsr") else as_stored(X)
+    rows = sample_points(table, sample_weight, constraints, generator)
+    points, copies = units_of(rows)
+    blocks = blocks_of(points)
+    n_units = int(blocks.max()) + 1
+    splits = [Split(nu, penalty, n_clusters), *other_splits(nu, penalty, n_clusters, points)]
+    evidence, is_separated, splits_better = NO_EVIDENCE, False, False
     gap_column: int | None = None
+    gap = Gap(np.zeros(points.shape[1]), np.nan, (np.nan, np.nan), None)
+    is_tested = n_units >= MIN_UNITS
     try:
         with time_limited(timer.deadline):
-            # 1. The first split with a gap between groups decides.
-            untied = spread_ties(points.array(), generator)
-            for split in splits if verdict == "none" else ():
-                for column in held_out_scores(split, points, untied, generator).T:
-                    width = critical_bandwidth(column, points.weights)
-                    corrected = n_tests * pvalue_of_one_mode(column, width, points.weights, generator)
-                    if corrected < p or not scores.any():
-                        p, chosen, scores, bandwidth = min(p, corrected), split, column, width
-                if p <= SIGNIFICANCE_LEVEL:
-                    verdict = "separated"
-                    gap_column = column_with_gap(scores, points, untied, generator)
-                    break
-            # 2. Without a gap, costs are compared with those of null tables; smaller nu shows unequal clusters.
-            for split in splits if verdict == "none" else ():
-                given_or_unequal = split is splits[0] or split.nu < 1.0
-                if given_or_unequal and all(costs_less(split, points, null, generator) for null in NULL_MODELS):
-                    verdict, chosen = "continuum", split
-                    break
+            if is_tested:
+                untied = spread_ties(points.array(), generator)
+                folds = Folds(points, untied, standardize, partitions(blocks, points.shape[1], generator))
+                evidence = evidence_of(splits, folds, generator)
+                is_separated = evidence.pvalue <= SIGNIFICANCE_LEVEL
+            if is_separated:
+                gap = gap_of(splits, evidence, folds, rows)
+                gap_column = column_with_gap(evidence.scores, points, untied, generator)
+            elif is_tested:  # costs are compared with those of null tables; smaller nu shows unequal clusters
+                splits_better = any(
+                    all(costs_less(split, points, standardize, null, generator) for null in NULL_MODELS)
+                    for split in splits
+                    if isinstance(split, Split) and (split is splits[0] or split.nu < 1.0)
+                )
     except EarlyExitError:
-        verdict = "not tested"
-    weights = chosen.nu, chosen.penalty, chosen is splits[0]
-    return StructureTest(verdict, p, *weights, gap_column, scores, bandwidth, len(points), n_units, timer.elapsed)
+        is_tested = False
+    is_separated = is_separated and is_tested
+    split = splits[evidence.split]
+    return StructureTest(
+        verdict="not tested" if not is_tested else "separated" if is_separated else "not separated",
+        pvalue=evidence.pvalue,
+        smallest_pvalue=SMALLEST_PVALUE * (n_clusters - 1 if evidence.split == 0 else 1),
+        given_pvalue=evidence.given,
+        picked_pvalue=evidence.picked,
+        nu=split.nu if isinstance(split, Split) else nu,
+        penalty=split.penalty if isinstance(split, Split) else Penalty(ridge=split.ridge),
+        share=None if isinstance(split, Split) else split.shares[evidence.column],
+        has_given_weights=evidence.split == 0,
+        splits_better=splits_better,
+        gap_column=gap_column,
+        scores=evidence.scores,
+        bandwidth=bandwidth_of(evidence.scores, points.normalized_weights) if len(evidence.scores) else 0.0,
+        coef=gap.coef,
+        valley=gap.valley,
+        deviations=gap.deviations,
+        n_between=gap.n_between,
+        labels=(table_times(table, gap.coef) > gap.valley).astype(np.int64) if is_separated else None,
+        n_points=len(rows),
+        n_units=n_units,
+        copies=copies,
+        seconds=timer.elapsed,
+    )
 
 
-# Splits
+# Units
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
-    """How points are split: weights, number of clusters, and whether columns are scaled to unit variance first."""
-
-    nu: float
-    penalty: Penalty
-    n_clusters: int
-    standardize: bool
-
-    def scaled(self, points: Table) -> tuple[Table, Array, Array]:
-        """Return the points centred and, if required, scaled to unit variance, with their means and scales."""
-        mean = points.mean_of(points.array())
-        centered = points.with_array(points.array() - mean)
-        scale = np.ones(points.shape[1])
-        if self.standardize:
-            deviation = np.sqrt(centered.mean_squares())
-            scale = inverse_or_one(np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0))
-        return centered.scaled(scale), mean, scale
-
-    def directions(self, X: Table) -> Array:
-        """Return directions (d, K - 1) between the clusters of scaled points; their scores have variance 1 or 0."""
-        pair_penalty, result = weights_of(self.penalty, X.shape[1]), self.solve(X)
-        if self.n_clusters == 2:
-            regression = LabelRegression(X, pair_penalty)
-            labels = label_candidates(regression, result.F)[1]
-            W = regression.oriented(labels * labels[0])[1][:, None]
-        else:
-            functions = cluster_jointly(X, result, self.n_clusters, weights=pair_penalty, rng=0)
-            W = (functions.coef - functions.coef.mean(axis=0)).T
-            W = W @ np.linalg.svd(X.times_root_counts(X @ W), full_matrices=False)[2][: self.n_clusters - 1].T
-        return np.asarray(W * inverse_or_one(np.sqrt(X.mean_of((X @ W) ** 2))))
-
-    def objective(self, X: Any) -> float:
-        """Return the objective of the split in two, Eq. (9)."""
-        labels = label_candidates(LabelRegression(X, weights_of(self.penalty, X.shape[1])), self.solve(X).F)[1]
-        return certify_labels(X, labels, 0.0, nu=self.nu, penalty=self.penalty).objective
-
-    def solve(self, X: Any) -> Result:
-        """Solve the relaxation of points at a loose tolerance, within a number of operations; raise at the deadline."""
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", DegenerateDataWarning)
-            limits: dict[str, Any] = {"max_iter": SPLIT_MAX_ITER, "time_limit": seconds_left()}
-            limits["rtol"] = SPLIT_RTOL if X.shape[1] > len(X) and self.penalty.has_l1 else 0.0
-            result = low_rank(X, self.nu, self.penalty, tol=SPLIT_TOL, callback=StopAfterWork(), **limits)
-        if is_late():
-            raise EarlyExitError(result.status)
-        return result
-
-
-class StopAfterWork:
-    """Callback that stops a solver after a number of operations, which does not depend on the clock."""
-
-    def __init__(self) -> None:
-        self.start, self.last = work_done(), (0, 0.0, 1.0)
-
-    def __call__(self, progress: Progress) -> bool:
-        now = progress.iteration, progress.lower, progress.upper
-        is_new, self.last = now != self.last, now  # the callback may also be called between two iterates
-        return is_new and work_done() - self.start > SPLIT_OPERATIONS
-
-
-def held_out_scores(split: Split, points: Table, untied: Array, rng: np.random.Generator) -> Array:
-    """Return scores (n, K - 1) of the rows by directions fitted without them, averaged over partitions into folds.
-
-    The directions of all folds are rotated to agree with the first.  If one of them is 0, all scores are 0.
-    """
-    n, d = points.shape
-    scores, first, unit = np.zeros((n, split.n_clusters - 1)), None, units_of(points)
-    for _ in range(N_PARTITIONS if d <= WIDE else N_PARTITIONS_WIDE):
-        fold = rng.permutation(np.arange(unit.max() + 1) % N_FOLDS)[unit]
-        for k in range(N_FOLDS):
-            fitted, held_out = fold != k, fold == k
-            X, mean, scale = split.scaled(points.subset(fitted))
-            W = split.directions(X)
-            if not W.any(axis=0).all():
-                return np.zeros_like(scores)
-            first = W if first is None else first
-            U, _, Vt = np.linalg.svd(W.T @ first)
-            scores[held_out] += ((untied[held_out] - mean) * scale) @ (W @ (U @ Vt))
-    return scores
-
-
-def column_with_gap(scores: Array, points: Table, untied: Array, rng: np.random.Generator) -> int | None:
-    """Return the column most correlated with the scores if its own values reject one mode; None for a single column."""
-    if points.shape[1] == 1:
-        return None
-    centered = points.array() - points.mean_of(points.array())
-    deviations = np.sqrt(points.mean_of(centered**2))
-    correlations = points.mean_of(centered * scores[:, None]) * inverse_or_one(deviations)
-    column = int(np.argmax(np.abs(correlations)))
-    width = critical_bandwidth(untied[:, column], points.weights)
-    p = pvalue_of_one_mode(untied[:, column], width, points.weights, rng)
-    return column if p <= SIGNIFICANCE_LEVEL else None
-
-
-def units_of(points: Table) -> npt.NDArray[np.intp]:
-    """Return the unit of each point, from 0: points that are linked, unless their labels are known, are one unit."""
-    unit, chunklets = np.arange(len(points)), points.chunklets
-    if points.is_constrained:
-        known = chunklets.membership == chunklets.labeled
-        unit = np.where(known, chunklets.n_chunklets + unit, chunklets.membership)
-    return np.unique(unit, return_inverse=True)[1]
+def units_of(rows: Table) -> tuple[Table, str]:
+    """Return the rows with linked rows and copies merged, and which rows were copies: "", "equal" or "nearly equal"."""
+    points = merged(rows, linked_units(rows.chunklets, len(rows)))
+    units, kind = copied_units(points.array())
+    if points.is_constrained:  # rows under other constraints stay as they are
+        membership, size = points.chunklets.membership, np.bincount(points.chunklets.membership)
+        is_bound = (size[membership] > 1) | (membership == points.chunklets.labeled)
+        units = numbered(np.where(is_bound, len(points) + np.arange(len(points)), units))
+    return merged(points, units), kind if units.max() + 1 < len(points) else ""
 
 
 def spread_ties(table: Array, rng: np.random.Generator) -> Array:
@@ -362,13 +379,12 @@ def spread_ties(table: Array, rng: np.random.Generator) -> Array:
 
 
 def sample_points(
-    X: npt.ArrayLike,
+    table: Any,
     sample_weight: npt.ArrayLike | None,
     constraints: Constraints | None,
     rng: np.random.Generator,
 ) -> Table:
-    """Return the points to be tested: all of positive weight, or a random sample of them."""
-    table: Any = X.tocsr() if hasattr(X, "tocsr") else as_stored(X)
+    """Return the points to be tested, centred, with their means: all of positive weight, or a random sample of them."""
     require_table(table)
     n = table.shape[0]
     weights = as_weights(sample_weight, n)
@@ -378,140 +394,222 @@ def sample_points(
         rows = np.sort(rng.choice(rows, max_rows, replace=False))
     if len(rows) < n:
         table = table_rows(table, rows)
-    data = as_data(table_array(table) if hasattr(table, "toarray") else table, warn=False)
+    given = as_matrix(table_array(table) if hasattr(table, "toarray") else table)
+    data = as_data(given, warn=False)
     every = None if weights is None or weights.normalized is None else weights.of_all()
     chunklets = chunklets_of(constraints, n).subset(np.isin(np.arange(n), rows))
-    return array_table(data, renormalize_weights(every, rows), chunklets)
+    return replace(array_table(data, renormalize_weights(every, rows), chunklets), means=given.mean(axis=0))
 
 
-# One mode
+# Held-out scores
 
 
-def count_modes(scores: Array, bandwidth: float, grid: Array, weights: Array | None = None) -> int:
-    """Return the number of modes of the Gaussian kernel density estimate on a grid."""
-    kernel = np.exp(-0.5 * ((grid[:, None] - scores) / bandwidth) ** 2)
-    density = kernel.sum(axis=1) if weights is None else kernel @ weights
-    return int(np.sum((density[1:-1] > density[:-2]) & (density[1:-1] >= density[2:])))
+class Fold(NamedTuple):
+    """Rows left out of a fit, and the others, centred and scaled by those."""
+
+    X: Table  # rows of the fit
+    fitted: Array  # the same with ties spread
+    held_out: Array  # rows left out, with ties spread
+    mask: Mask  # (n,), of the rows left out
 
 
-def central_grid(scores: Array, size: int, weights: Array | None = None) -> Array:
-    """Return a grid between the quantiles of the scores between which modes are counted."""
-    order = np.argsort(scores)
-    low, high = (
-        np.quantile(scores, CENTRAL)
-        if weights is None
-        else np.interp(CENTRAL, np.cumsum(weights[order]), scores[order])
-    )
-    return np.linspace(low, high, size)
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Partitions of points into folds; iterating gives each `Fold` of each partition."""
+
+    points: Table
+    untied: Array
+    standardize: bool
+    numbers: npt.NDArray[np.intp]  # (number of partitions, n), fold of each point
+
+    def __iter__(self) -> Iterator[Fold]:
+        for number in self.numbers:
+            for k in range(N_FOLDS):
+                mask = number == k
+                X, mean, scale = scaled(self.points.subset(~mask), self.standardize)
+                spread = (self.untied - mean) * scale
+                yield Fold(X, spread[~mask], spread[mask], mask)
 
 
-def critical_bandwidth(scores: Array, weights: Array | None = None) -> float:
-    """Return the smallest bandwidth at which the kernel density estimate of scores has one mode; 0 if all are equal.
+def partitions(blocks: Indices, d: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Return partitions of the points into folds, with blocks of linked points in the same fold."""
+    n_partitions, n_blocks = N_PARTITIONS if d <= WIDE else N_PARTITIONS_WIDE, int(blocks.max()) + 1
+    return np.stack([rng.permutation(np.arange(n_blocks) % N_FOLDS)[blocks] for _ in range(n_partitions)])
 
-    Source: Silverman (1981); by bisection between .02 and 1.5 standard deviations.
+
+def scaled(points: Table, standardize: bool) -> tuple[Table, Array, Array]:
+    """Return the points centred and, if required, scaled to unit variance, with their means and scales."""
+    mean = points.mean_of(points.array())
+    centered = points.with_array(points.array() - mean)
+    scale = np.ones(points.shape[1])
+    if standardize:
+        deviation = np.sqrt(centered.mean_squares())
+        scale = inverse_or_one(np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0))
+    return centered.scaled(scale), mean, scale
+
+
+def other_splits(nu: float, penalty: Penalty, n_clusters: int, points: Table) -> list[AnySplit]:
+    """Return the splits in two that are tested beside that with the weights given.
+
+    With sign constraints, or constraints on labels other than must-links, there are none by shares of the rows.
     """
-    deviation = float(np.sqrt(mean_of((scores - mean_of(scores, weights)) ** 2, weights)))
-    low, high = 0.02 * deviation, 1.5 * deviation
-    if deviation == 0.0:
-        return 0.0
-    grid = central_grid(scores, 120, weights)
-    for _ in range(12):
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if count_modes(scores, middle, grid, weights) <= 1 else (middle, high)
-    return high
+    factor = max(1.0, RIDGE_FACTOR * points.shape[1] / len(points))
+    splits: list[AnySplit] = []
+    for other, ridge in [(other, factor * ridge) for other, ridge in SETTINGS]:
+        is_given = n_clusters == 2 and other == nu and np.all(penalty.ridge == ridge) and not np.any(penalty.c)
+        splits += [] if is_given else [Split(other, penalty.with_weights(0.0, ridge))]
+    is_free = not points.is_constrained and penalty.nonnegative is None
+    return [*splits, ShareSplits(SHARES, factor * SHARE_RIDGE)] if is_free else splits
 
 
-def unimodal_density(width: Array, share: Array) -> Array:
-    """Return the unimodal histogram heights of largest likelihood, for cells of these widths and shares, sum 1."""
-    height, best = share / width, share
-    largest = -np.inf
-    for mode in range(len(height)):
-        rising = isotonic_regression(height[: mode + 1], weights=width[: mode + 1]).x
-        falling = isotonic_regression(height[mode:], weights=width[mode:], increasing=False).x
-        found = np.concatenate([rising[:-1], [max(rising[-1], falling[0])], falling[1:]])
-        found = found / (found @ width)
-        likelihood = float(share @ np.log(np.maximum(found, 1e-300)))
-        if likelihood > largest:
-            best, largest = found, likelihood
-    return best
+class Evidence(NamedTuple):
+    """What the held-out scores show: p-values, and the split of the smallest one."""
+
+    pvalue: float
+    given: float  # p-value of the split given
+    picked: float  # of the splits picked, 1 if they were not needed
+    split: int  # index among the splits
+    column: int  # of the directions of this split
+    scores: Array
+    first: Array  # (d, k), directions of the split given in the first fold
 
 
-def pvalue_of_one_mode(scores: Array, bandwidth: float, weights: Array | None, rng: np.random.Generator) -> float:
-    """Return the p-value of the critical bandwidth among samples from the unimodal density nearest to the scores.
+NO_EVIDENCE = Evidence(1.0, 1.0, 1.0, 0, 0, np.zeros(0), np.zeros((0, 0)))
 
-    A sample counts if it has several modes at that bandwidth.  The test stops after ten such samples.
+
+class Pick(NamedTuple):
+    """Direction with the deepest valley in the rows of a fit."""
+
+    split: int
+    column: int
+    direction: Array  # (d,)
+    valley: Valley | None
+
+
+def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generator) -> Evidence:
+    """Return the p-values of the split given and, unless it suffices, of the splits picked."""
+    p = folds.points.normalized_weights
+    given = [splits[0].directions(fold.X) for fold in folds]
+    scores = held_out_scores(folds, given)
+    pvalues = [pvalue_of_one_mode(column, p, rng) for column in scores.T]
+    best = int(np.argmin(pvalues))
+    first = min(1.0, len(pvalues) * pvalues[best])
+    found = Evidence(first, first, 1.0, 0, best, scores[:, best], given[0])
+    if first <= UNEQUAL_LEVEL:
+        return found
+    picks, narrow = zip(*(pick(splits, fold, W) for fold, W in zip(folds, given, strict=True)), strict=True)
+    scores = held_out_scores(folds, [one.direction[:, None] for one in picks])[:, 0]
+    counts = np.zeros(3)
+    for fold, one in zip(folds, narrow, strict=True):
+        if one.valley is not None:
+            weights = p[fold.mask] / (len(folds.numbers) * np.sum(p**2))
+            counts += window_shares(one.valley, fold.held_out @ one.direction, weights)
+    p_scores, p_windows = pvalue_of_one_mode(scores, p, rng), pvalue_of_windows(counts)
+    picked = min(p_scores, p_windows)
+    if picked >= first:
+        return found._replace(picked=picked)
+    if p_windows < p_scores:
+        picks = narrow
+    split, column = Counter((one.split, one.column) for one in picks).most_common(1)[0][0]
+    return Evidence(picked, first, picked, split, column, scores, given[0])
+
+
+def pick(splits: Sequence[AnySplit], fold: Fold, given: Array) -> tuple[Pick, Pick]:
+    """Return the directions with the deepest valleys in the rows of the fit, at both bandwidths.
+
+    It is that given if there is no valley.
     """
-    if bandwidth == 0.0:
-        return 1.0
-    order = np.argsort(scores)
-    ordered, p = scores[order], np.full(len(scores), 1.0 / len(scores)) if weights is None else weights[order]
-    below = np.append(0.0, np.cumsum(p))[:-1]  # share of the scores below each
-    size = round(float(1.0 / np.sum(p**2)))
-    n_cells = max(4, round(size / round(size**0.5)))
-    ends = np.unique(np.searchsorted(below, np.linspace(0.0, below[-1], n_cells + 1) * (1.0 - 1e-12)))
-    edges = ordered[ends]
-    width = np.maximum(np.diff(edges), 1e-9 * (ordered[-1] - ordered[0]))
-    quantiles = np.append(0.0, np.cumsum(unimodal_density(width, np.diff(below[ends]) / below[-1]) * width))
-    exceeding = 0
-    for drawn in range(1, N_DRAWS + 1):
-        sample = np.interp(rng.random(size), quantiles / quantiles[-1], edges)
-        exceeding += count_modes(sample, bandwidth, central_grid(sample, 80)) > 1
-        if exceeding == MAX_EXCEEDANCES:
-            return exceeding / drawn
-    return (1 + exceeding) / (1 + N_DRAWS)
+    best, p = [Pick(0, 0, given[:, 0], None)] * 2, fold.X.normalized_weights
+    for i, split in enumerate(splits):
+        W = given if i == 0 else split.directions(fold.X)
+        for j, scores in enumerate((fold.fitted @ W).T):
+            for k, factor in enumerate((BANDWIDTH, NARROW)):
+                valley, deepest = deepest_valley(scores, p, factor), best[k].valley
+                if valley is not None and (deepest is None or valley.depth > deepest.depth):
+                    best[k] = Pick(i, j, W[:, j], valley)
+    return best[0], best[1]
 
 
-# Null tables
+def held_out_scores(folds: Folds, directions: Sequence[Array]) -> Array:
+    """Return scores (n, k) of the rows by directions (d, k) fitted without them, averaged over the partitions.
+
+    The directions of all folds are rotated to agree with the first.  If one of them is 0, all scores are 0.
+    """
+    first = directions[0]
+    scores = np.zeros((len(folds.points), first.shape[1]))
+    for fold, W in zip(folds, directions, strict=True):
+        if not W.any(axis=0).all():
+            return np.zeros_like(scores)
+        scores[fold.mask] += fold.held_out @ rotated_to(W, first)
+    return scores / len(folds.numbers)
 
 
-NullSampler = Callable[[np.random.Generator], Array]
+def rotated_to(W: Array, first: Array) -> Array:
+    """Return directions (d, k) rotated among themselves to agree with others."""
+    U, _, Vt = np.linalg.svd(W.T @ first)
+    return np.asarray(W @ (U @ Vt))
 
 
-def permute_columns(X: Array, groups: FeatureGroups) -> NullSampler:
-    """Return a sampler of tables whose columns, or feature groups, are permuted independently."""
-    parts = [np.flatnonzero(groups.labels == g) for g in range(len(groups.names))]
-
-    def draw(rng: np.random.Generator) -> Array:
-        if groups.are_single:
-            return rng.permuted(X, axis=0)
-        drawn = np.empty_like(X)
-        for part in parts:
-            drawn[:, part] = X[np.ix_(rng.permutation(len(X)), part)]
-        return drawn
-
-    return draw
+# The gap
 
 
-def rotate_points(X: Array, _groups: FeatureGroups) -> NullSampler:
-    """Return a sampler of QX, with Q a random rotation of the points that preserves their mean, so X'X is unchanged."""
-    _, s, Vt = np.linalg.svd(X, full_matrices=False)
-    mask = is_above_rounding(s, X.shape)
-    half = s[mask, None] * Vt[mask]
+class Gap(NamedTuple):
+    """Where the gap is along a split fitted to all units."""
 
-    def draw(rng: np.random.Generator) -> Array:
-        frame = rng.standard_normal((len(X), len(half)))
-        Q, R = np.linalg.qr(frame - frame.mean(axis=0))
-        return np.asarray(Q * np.sign(np.diag(R)) @ half)
-
-    return draw
+    coef: Array  # (d,), in the units of the table
+    valley: float
+    deviations: tuple[float, float]  # valley and threshold of the split, in standard deviations from the mean
+    n_between: int | None  # rows on other sides of the valley than in the split given, if this has two clusters
 
 
-NULL_MODELS = (permute_columns, rotate_points)
+def gap_of(splits: Sequence[AnySplit], evidence: Evidence, folds: Folds, rows: Table) -> Gap:
+    """Return the gap of the split that shows it, and the rows that the split given puts on the other side."""
+    points, given = folds.points, splits[0]
+    X, mean, scale = scaled(points, folds.standardize)
+    v, intercept = None, 0.0
+    if isinstance(given, Split) and given.n_clusters == 2:
+        v, intercept = given.affine_function(X)
+    if evidence.split == 0 and v is not None:
+        w = with_unit_scores(X, v[:, None])[:, 0]
+    else:
+        W = splits[evidence.split].directions(X)
+        w = (rotated_to(W, evidence.first) if evidence.split == 0 else W)[:, evidence.column]
+    w = w * np.sign(w[np.argmax(np.abs(w))])
+    found = deepest_valley((folds.untied - mean) * scale @ w, points.normalized_weights)
+    at, threshold = 0.0 if found is None else found.at, np.nan
+    n_between: int | None = None
+    if v is not None:
+        scores = (rows.array() - mean) * scale @ np.stack([w, v], axis=1)
+        n_differ = int(np.sum((scores[:, 0] > at) != (scores[:, 1] + intercept > 0.0)))
+        n_between = min(n_differ, len(rows) - n_differ)
+        if evidence.split == 0:
+            threshold = -intercept * float((w @ v) / (v @ v or 1.0))
+    return Gap(w * scale, float(at + (w * scale) @ (mean + rows.means)), (at, threshold), n_between)
 
 
-def costs_less(
-    split: Split, points: Table, null: Callable[[Array, FeatureGroups], NullSampler], rng: np.random.Generator
-) -> bool:
+def column_with_gap(scores: Array, points: Table, untied: Array, rng: np.random.Generator) -> int | None:
+    """Return the column most correlated with the scores if its own values reject one mode; None for a single column."""
+    if points.shape[1] == 1:
+        return None
+    centered = points.array() - points.mean_of(points.array())
+    deviations = np.sqrt(points.mean_of(centered**2))
+    correlations = points.mean_of(centered * scores[:, None]) * inverse_or_one(deviations)
+    column = int(np.argmax(np.abs(correlations)))
+    p = pvalue_of_one_mode(untied[:, column], points.normalized_weights, rng)
+    return column if p <= SIGNIFICANCE_LEVEL else None
+
+
+def costs_less(split: Split, points: Table, standardize: bool, null: NullModel, rng: np.random.Generator) -> bool:
     """Return whether the split in two of the points costs less than those of all null tables.
 
     Of points that are linked the first stands for all, without constraints and weights.
     """
     groups = split.penalty.feature_groups(points.shape[1])
-    if points.is_constrained:
-        points = array_table(points.array()[np.unique(units_of(points), return_index=True)[1]])
+    if not points.is_plain:
+        points = array_table(points.array()[np.unique(blocks_of(points), return_index=True)[1]])
     if null is permute_columns and len(groups.names) == 1:  # a single column or group has no other to depend on
         return True
-    X = split.scaled(points)[0]
+    X = scaled(points, standardize)[0]
     objective, draw = split.objective(X), null(X.array(), groups)
     tables = (X.with_array(draw(rng)) for _ in range(N_NULL_TABLES))
     return all(split.objective(table) > objective * (1.0 + COST_RTOL) for table in tables)

@@ -20,7 +20,7 @@ from diffrac_cvx.estimators.affine import (
     require_one_direction,
 )
 from diffrac_cvx.estimators.choice import GridSetting, compare_settings
-from diffrac_cvx.machine.deadlines import Timer, deadline_after, is_late, seconds_left, time_limited
+from diffrac_cvx.machine.deadlines import Timer, deadline_after, seconds_left, time_limited
 from diffrac_cvx.machine.work import work_done
 from diffrac_cvx.points.checks import (
     Array,
@@ -42,13 +42,11 @@ from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
-from diffrac_cvx.rounding.directions import LabelRegression, label_candidates
+from diffrac_cvx.rounding.directions import LabelRegression, best_affine_function
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
-from diffrac_cvx.rounding.two_clusters import kmeans_1d, threshold_between
 from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact.portfolio import optimal_labels
 
-MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
 STRUCTURE_TIME_FRACTION = 0.5  # of the time limit
 AUTO = "auto"
@@ -115,8 +113,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Seed of k-means for more than two clusters; nothing else is random.  With None the seed depends on NumPy's
         global random state, which is not changed.
     test_structure : bool
-        Test for group structure by `structure_test`, in at most half of the time limit.  The verdict "none" is added to
-        ``diagnostics_``.
+        Test for group structure by `structure_test`, in at most half of the time limit.  The verdict "not separated" is
+        added to ``diagnostics_``.
+    unequal : bool
+        Return the sides of the gap that the structure test finds if the split with the weights given does not show it
+        and 8 to 35 % of the rows are on one side.  It needs ``test_structure`` and two clusters; with an l1 penalty,
+        sign constraints, ``constraints`` or ``prove`` it has no effect.  ``make unequal`` measures the gain.
     prove : bool
         Search for the labels of least objective by `optimal_labels`, until they are certified optimal to within ``tol``
         or the time limit; the better ones of both are ``labels_``.  For two clusters only.  With bags, order, sizes or
@@ -149,10 +151,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     n_excluded_ : int
         Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     diagnostics_ : tuple of Diagnostic
-        Warnings that the clusters may not be meaningful: an empty or tiny cluster, a weak lower bound, no structure, or
-        a number of clusters chosen without a test of structure.
+        Warnings that the clusters may not be meaningful: an empty or tiny cluster, a weak lower bound, no gap between
+        groups, or a number of clusters chosen without a test of structure.
     structure_ : StructureTest
         With ``test_structure``: the result of `structure_test`.
+    is_cut_at_gap_ : bool
+        Whether ``labels_`` are the sides of the gap that the structure test found, because of ``unequal``.
     optimal_ : OptimalLabels
         With ``prove``, or bags, order, sizes or rows in ``constraints``: the result of the search.  Its certificate, if
         any, is in the units of X: `check_certificate` verifies it on the table given to `fit`.  ``lower_bound_`` is
@@ -200,12 +204,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         random_state: Any = None,
         n_clusters: int | str = 2,
         test_structure: bool = False,
+        unequal: bool = True,
         prove: bool = False,
         callback: Callable[[Progress], object] | None = None,
     ) -> None:
         self.nu, self.lam, self.ridge = nu, lam, ridge
         self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
-        self.n_clusters, self.test_structure, self.prove = n_clusters, test_structure, prove
+        self.n_clusters, self.test_structure, self.unequal, self.prove = n_clusters, test_structure, unequal, prove
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
         self.standardize, self.random_state, self.callback = standardize, random_state, callback
 
@@ -249,6 +254,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             For each of ``diagnostics_``.
         """
         require_flag(self.test_structure, "test_structure")
+        require_flag(self.unequal, "unequal")
         require_flag(self.prove, "prove")
         one_of(self.solver, "solver", tuple(SOLVERS))
         require_numbered(constraints, self)
@@ -291,6 +297,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         result = self._relax(data.X)
         self._store_bounds(result)
         self._store_functions(*self._find_functions(data.X, result, K), data)
+        self.is_cut_at_gap_ = self.unequal and constraints is None and not self.prove and self._is_better_cut_at_gap(K)
+        if self.is_cut_at_gap_:
+            self._store_functions(*self._function_of_gap(data), data)
         if K > 2:  # centred, with scores of standard deviation 1
             coef = self.scaled_coef_ - self.scaled_coef_.mean(axis=0)
             scores = data.X.array() @ (coef * inverse_or_one(np.sqrt(data.X.mean_squares()))).T
@@ -307,8 +316,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             labels = rows_with_weight(self.labels_, weights)
         costs = {"objective": self.label_gap_ + self.lower_bound_, "lower": self.lower_bound_}
         self.diagnostics_ = find_diagnostics(data.X, labels, result, n_clusters=K, **costs) if K > 1 else ()
-        if self.test_structure and K > 1 and self.structure_.verdict == "none":
-            self.diagnostics_ = (self._no_structure(), *self.diagnostics_)
+        if self.test_structure and K > 1 and self.structure_.verdict == "not separated":
+            self.diagnostics_ = (self._not_separated(), *self.diagnostics_)
         if not self.test_structure and K > 1 and isinstance(self.n_clusters, str):
             message = f"n_clusters='auto' names the {K} clusters that half-samples reproduce, which needs no groups."
             untested = Diagnostic("not tested", message, "Pass test_structure=True to test for groups.")
@@ -377,16 +386,26 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if weights is not None and weights.has_zeros and constraints is None:
             self.labels_ = np.where(weights.mask, self.labels_, self._decide(table) > 0.0).astype(np.int64)
 
-    def _no_structure(self) -> Diagnostic:
-        """Return the warning that the structure test found no evidence of more than one group."""
+    def _not_separated(self) -> Diagnostic:
+        """Return the warning that the structure test found no gap between groups."""
         message = str(self.structure_)
         if self.n_clusters == AUTO:
             message += (
                 f" Half-samples reproduce the {self.n_clusters_} clusters of n_clusters='auto', which needs no gap "
                 "between groups."
             )
-        remedy = "Do not use these clusters; try other features or penalty weights."
-        return Diagnostic("no structure", message, remedy)
+        remedy = "Do not take these clusters for groups without other evidence; try other features or penalty weights."
+        return Diagnostic("not separated", message, remedy)
+
+    def _is_better_cut_at_gap(self, K: int) -> bool:
+        """Return whether the structure test found unequal groups that the weights in use do not show."""
+        is_plain = K == 2 and not self._penalty.has_l1 and self._penalty.nonnegative is None
+        return is_plain and self.test_structure and self.structure_.is_unequal
+
+    def _function_of_gap(self, data: ScaledTable) -> tuple[Array, float]:
+        """Return direction and intercept, of scaled points, of the gap that the structure test found."""
+        v = self.structure_.coef * inverse_or_one(data.inverse_scale)
+        return v, float(self.structure_.coef @ data.mean) - self.structure_.valley
 
     def _find_functions(self, X: Table, result: Result, K: int) -> tuple[Array, Any]:
         """Return directions and offsets of the affine functions of K clusters of scaled points."""
@@ -395,39 +414,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             return np.zeros(X.shape[1]), 0.0
         if K > 2:
             return cluster_jointly(X, result, K, weights=pair_penalty, rng=choose_seed(self.random_state))
-        regression = LabelRegression(X, pair_penalty)
-        candidates = label_candidates(regression, result.factor)
-        if X.has_known_labels:  # least squares on the labels
-            mean = float(X.mean_of(candidates[0]))
-            return regression.direction(candidates[0] - mean), mean
-        found = [alternate(regression, labels, float(self.nu)) for labels in candidates]
-        v, intercept, _ = min(found, key=lambda one: one[2])
-        if pair_penalty.is_even and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
-            v, intercept = 0.0 - v, -intercept
-        return v, intercept
-
-
-def alternate(regression: LabelRegression, labels: Array, nu: float) -> tuple[Array, float, float]:
-    r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
-
-    At the direction v of labels of mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and the signs of
-    Xv + (1 - nu) m never increase it.  The last labels are the signs of the affine function that is returned.  Labels
-    that would all be equal are not taken: then the threshold is that of 2-means.  Tables whose rows are read again for
-    each sum get few steps.
-    """
-    X = regression.X
-    for _ in range(MAX_STREAMED_ALTERNATIONS if X.rows.is_streamed else MAX_ALTERNATIONS):
-        labels, v = regression.oriented(labels)
-        projections, mean = X @ v, float(X.mean_of(labels))
-        intercept = (1.0 - nu) * mean
-        changed = X.assign_labels(projections + intercept)
-        if np.array_equal(changed, labels) or not np.ptp(changed) or is_late():
-            break
-        labels = changed
-    if not np.ptp(changed):
-        intercept = -threshold_between(projections, kmeans_1d(projections, X.weights))
-    product = float(X.mean_of(labels * projections))
-    return v, intercept, 1.0 - (1.0 - nu) * mean**2 - product
+        return best_affine_function(X, result.factor, float(self.nu), pair_penalty)
 
 
 def constrained_labels(values: Array, chunklets: Chunklets, weights: PointWeights | None) -> npt.NDArray[np.int64]:

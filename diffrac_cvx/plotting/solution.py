@@ -172,9 +172,9 @@ class SpectrumDisplay(Display):
 
 
 class StructureDisplay(Display):
-    """Display of the scores of a structure test: a histogram, and their density estimate with one mode.
+    """Display of the scores of a structure test: a histogram, and their density estimate.
 
-    A gap between groups is where the histogram is far below the curve.
+    A gap between groups is a valley of the curve between two peaks, far deeper than in samples with one mode.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class StructureDisplay(Display):
     bars_ : BarContainer
         Histogram of the scores, as a density.
     line_ : Line2D
-        Gaussian kernel density estimate at the critical bandwidth, the smallest with one mode.
+        Gaussian kernel density estimate at the bandwidth of the test.
     legend_ : Legend
     """
 
@@ -218,7 +218,7 @@ class StructureDisplay(Display):
         self.bars_ = ax.bar(edges[:-1], density, **style)
         at = np.linspace(scores.min(), scores.max(), 300)
         kernel = np.exp(-0.5 * ((at[:, None] - scores) / bandwidth) ** 2) / (bandwidth * (2.0 * np.pi) ** 0.5)
-        (self.line_,) = ax.plot(at, kernel.mean(axis=1), color=ACCENT, lw=1.5, label="smoothed to one mode")
+        (self.line_,) = ax.plot(at, kernel.mean(axis=1), color=ACCENT, lw=1.5, label="density estimate")
         ax.set_xlabel(f"score along the split (p = {self.test.pvalue:.2g}: {self.test.verdict})")
         ax.set_ylabel("density")
         self.legend_ = short_legend(ax, [self.bars_, self.line_], fontsize="small")

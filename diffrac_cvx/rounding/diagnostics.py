@@ -19,7 +19,7 @@ SMALL_COST = 1e-3  # up to this cost no lower bound is called weak
 class Diagnostic:
     """Warning that a clustering may not be meaningful: the finding and a remedy, one sentence each."""
 
-    code: str  # "small cluster", "weak bound" or "no structure"
+    code: str  # "small cluster", "weak bound" or "not separated"
     message: str
     remedy: str
 

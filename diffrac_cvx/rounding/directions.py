@@ -30,6 +30,7 @@ from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered, labels_from_known, threshold_between
 
 DIRECT_SOLVE_SIZE = 400  # rows and columns of X G above which least squares are solved iteratively
+MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
 INITIAL_FEATURES = 300  # of the initial working set of a sparse direction, in whole groups
 MAX_SIGN_PATTERNS = 20  # tried before the general solver
 TRIANGULAR_RCOND = 1e-8  # reciprocal condition number above which a triangular system is solved by substitution
@@ -322,6 +323,47 @@ def label_candidates(regression: LabelRegression, F: Array) -> tuple[Array, Arra
     projections = X @ regression.oriented(rounded)[1]
     middle = threshold_between(projections, kmeans_1d(projections, X.weights))
     return rounded, X.assign_labels(projections - middle)
+
+
+def best_affine_function(X: Table, F: Array, nu: float, weights: PairPenalty) -> tuple[Array, float]:
+    """Return direction and intercept of two clusters: the better of the labels of a factor and of their 2-means.
+
+    Both alternate with their directions while Eq. (9) decreases.  If labels are known, it is least squares on the
+    labels.
+    """
+    regression = LabelRegression(X, weights)
+    candidates = label_candidates(regression, F)
+    if X.has_known_labels:
+        mean = float(X.mean_of(candidates[0]))
+        return regression.direction(candidates[0] - mean), mean
+    found = [alternate(regression, labels, nu) for labels in candidates]
+    v, intercept, _ = min(found, key=lambda one: one[2])
+    if weights.is_even and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
+        v, intercept = 0.0 - v, -intercept
+    return v, intercept
+
+
+def alternate(regression: LabelRegression, labels: Array, nu: float) -> tuple[Array, float, float]:
+    r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
+
+    At the direction v of labels of mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and the signs of
+    Xv + (1 - nu) m never increase it.  The last labels are the signs of the affine function that is returned.  Labels
+    that would all be equal are not taken: then the threshold is that of 2-means.  Tables whose rows are read again for
+    each sum get few steps.
+    """
+    X = regression.X
+    for _ in range(MAX_STREAMED_ALTERNATIONS if X.rows.is_streamed else MAX_ALTERNATIONS):
+        labels, v = regression.oriented(labels)
+        projections, mean = X @ v, float(X.mean_of(labels))
+        intercept = (1.0 - nu) * mean
+        changed = X.assign_labels(projections + intercept)
+        if np.array_equal(changed, labels) or not np.ptp(changed) or is_late():
+            break
+        labels = changed
+    if not np.ptp(changed):
+        intercept = -threshold_between(projections, kmeans_1d(projections, X.weights))
+    product = float(X.mean_of(labels * projections))
+    return v, intercept, 1.0 - (1.0 - nu) * mean**2 - product
 
 
 def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:

@@ -12,6 +12,7 @@ from diffrac_cvx.points.checks import Array, as_generator, as_matrix, normalize_
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import (
     column_basis,
+    inverse_or_one,
     mean_of,
     renormalize_weights,
     row_products,
@@ -27,6 +28,7 @@ ClusterIndices = npt.NDArray[np.int64]
 MAX_LLOYD_ROUNDS = 300
 MAX_SCORE_ROUNDS = 100  # alternations of affine functions and clusters
 MIN_WITHIN_VARIANCE = 1e-6  # floor of the within-cluster variance of a direction, over its total variance
+ORDER_DECIMALS = 9  # of a column's largest value, to which values are compared for the order of rows
 VARIANCE_RTOL = 1e-12  # relative variance up to which a direction is a rounding error
 
 
@@ -159,9 +161,10 @@ class AffineScores(NamedTuple):
 def cluster_jointly(X: Table, result: Result, n_clusters: int, *, weights: PairPenalty, rng: int) -> AffineScores:
     """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred points.
 
-    k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  The points of a chunklet always
-    share a cluster: k-means replaces them by their mean.  Clusters are numbered along the direction that separates
-    their centres most.
+    k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  Its starts are drawn in
+    the order of the rows' values, so the order of the points does not matter.  The points of a chunklet always share a
+    cluster: k-means replaces them by their mean.  Clusters are numbered along the direction that separates their
+    centres most.
     """
 
     def assign(points: Array, found: ClusterIndices) -> ClusterIndices:
@@ -169,11 +172,21 @@ def cluster_jointly(X: Table, result: Result, n_clusters: int, *, weights: PairP
         return X.chunklets.repeat(lloyd(merged, means_of(points, found, X.weights), merged_weight))
 
     merged, merged_weight = X.chunklet_means(solution_embedding(X, result))
-    start = X.chunklets.repeat(kmeans_rows(merged, n_clusters, rng=rng, sample_weight=merged_weight))
+    order = order_of_values(X.chunklet_means(X.array())[0])
+    ordered_weight = None if merged_weight is None else merged_weight[order]
+    clusters = np.empty(len(order), dtype=np.int64)
+    clusters[order] = kmeans_rows(merged[order], n_clusters, rng=rng, sample_weight=ordered_weight)
+    start = X.chunklets.repeat(clusters)
     found, points, W = alternate_fits(X, start, assign, weights)
     centers, sizes = means_of(points, found, X.weights), np.bincount(found, X.weights)
     order = order_along_largest(centers, sizes, W * np.sqrt(X.mean_squares()))
     return scores_of_centers(centers[order], W)
+
+
+def order_of_values(points: Array) -> npt.NDArray[np.intp]:
+    """Return the lexicographic order of the rows, whose values are compared up to rounding errors."""
+    largest = np.abs(points).max(axis=0, initial=0.0)
+    return np.lexsort(np.round(points * inverse_or_one(largest), ORDER_DECIMALS).T)
 
 
 def solution_embedding(X: Table, result: Result) -> Array:

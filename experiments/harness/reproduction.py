@@ -25,6 +25,7 @@ from diffrac_cvx.machine.writing import write_text
 from experiments import answer
 from experiments.benchmark import findings as benchmark
 from experiments.choice import findings as choice
+from experiments.choice import unequal
 from experiments.harness import message, paper, provenance
 from experiments.harness.command import find_experiments, load, modules_of
 from experiments.harness.findings import (
@@ -38,6 +39,7 @@ from experiments.harness.findings import (
     name_of,
 )
 from experiments.harness.tables import read_table
+from experiments.structure import findings as structure
 
 PAGE, RULES_PAGE, BEYOND_PAGE = Path("docs/reproduction.md"), Path("docs/rules.md"), Path("docs/beyond.md")
 README, FIGURES = Path("README.md"), Path("figures")
@@ -46,6 +48,8 @@ PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {
     "answer": answer.passage,
     "benchmark": benchmark.passage,
     "choice": choice.passage,
+    "structure": structure.passage,
+    "unequal": unequal.passage,
 }
 END = "<!-- end -->\n"  # of a passage of the README or the paper; its begin names the table
 OF_PAPER = (  # in the order of the paper

@@ -1,4 +1,4 @@
-"""Families of tables without groups and with groups, on which the structure test is measured."""
+"""Families of tables without groups, of them some with copies of rows, and with groups, for the structure test."""
 
 from collections.abc import Callable
 
@@ -52,7 +52,23 @@ def random_walk(rng: np.random.Generator, n: int, d: int) -> Array:
     return trend @ rng.standard_normal((1, d)) + 0.3 * rng.standard_normal((n, d))
 
 
-WITHOUT: dict[str, Draw] = {
+def replicates(rng: np.random.Generator, n: int, d: int, times: int, noise: float) -> Array:
+    """Return rows that are repeated, each with a little noise of its own."""
+    return np.repeat(normal(rng, n, d), times, axis=0) + noise * normal(rng, n * times, d)
+
+
+COPIES: dict[str, Draw] = {
+    "each row twice": lambda rng: replicates(rng, 100, 8, 2, 0.0),
+    "each row five times": lambda rng: replicates(rng, 40, 5, 5, 0.0),
+    "300 rows drawn from 100": lambda rng: normal(rng, 100, 5)[rng.integers(0, 100, 300)],
+    "200 rows drawn from 200": lambda rng: normal(rng)[rng.integers(0, N, N)],
+    "four replicates, noise 0.05": lambda rng: replicates(rng, 50, 6, 4, 0.05),
+    "four replicates, noise 0.02": lambda rng: replicates(rng, 50, D, 4, 0.02),
+    "whole numbers": lambda rng: np.round(normal(rng, N, 4)),
+    "independent answers": lambda rng: rng.integers(1, 6, (N, 8)).astype(float),
+    "rounded exponential": lambda rng: np.floor(rng.exponential(3.0, (N, 5))),
+}
+CLOUDS: dict[str, Draw] = {
     "normal": normal,
     "equal correlations": lambda rng: factor(rng, rng.standard_normal(N), noise=1.0),
     "random covariance": lambda rng: normal(rng) @ rng.standard_normal((D, D)),
@@ -85,6 +101,7 @@ WITHOUT: dict[str, Draw] = {
     ),
     "skewed factor, wide": lambda rng: factor(rng, rng.gamma(2.0, size=WIDE_N), WIDE_D, noise=1.0),
 }
+WITHOUT = CLOUDS | COPIES
 
 
 def two_labels(rng: np.random.Generator, n: int, share: float) -> Array:
@@ -92,10 +109,10 @@ def two_labels(rng: np.random.Generator, n: int, share: float) -> Array:
     return rng.permutation(np.where(np.arange(n) < round(share * n), 0.5, -0.5))
 
 
-def along_direction(rng: np.random.Generator, share: float) -> Array:
+def along_direction(rng: np.random.Generator, share: float, separation: float = SEPARATION) -> Array:
     """Return two groups along a random direction of a Gaussian cloud."""
     v = rng.standard_normal(D)
-    return normal(rng, N, D) + SEPARATION * np.outer(two_labels(rng, N, share), v / np.linalg.norm(v))
+    return normal(rng, N, D) + separation * np.outer(two_labels(rng, N, share), v / np.linalg.norm(v))
 
 
 def hidden_direction(rng: np.random.Generator, d: int = D) -> Array:
@@ -114,9 +131,15 @@ def some_columns(rng: np.random.Generator, share: float) -> Array:
 
 
 def three_groups(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Return three groups whose centres are equally far apart."""
+    """Return three groups whose centres are equally far apart, by 7 standard deviations, or 10 of a wide table."""
     centres = np.linalg.qr(rng.standard_normal((d, 3)))[0].T * (SEPARATION * (2.0 if d > n else 1.4) / 2**0.5)
     return normal(rng, n, d) + centres[rng.integers(0, 3, n)]
+
+
+def three_equal_groups(rng: np.random.Generator, centres: Array) -> Array:
+    """Return three groups of equal size at centres (3, k) in random orthogonal directions."""
+    axes = np.linalg.qr(rng.standard_normal((D, centres.shape[1])))[0].T
+    return np.asarray(normal(rng, N, D) + (centres @ axes)[rng.permutation(N) % 3])
 
 
 def latent_classes(rng: np.random.Generator) -> Array:
@@ -129,11 +152,16 @@ def latent_classes(rng: np.random.Generator) -> Array:
 WITH: dict[str, Draw] = {
     "halves": lambda rng: along_direction(rng, 0.5),
     "30 to 70": lambda rng: along_direction(rng, 0.3),
+    "20 to 80": lambda rng: along_direction(rng, 0.2),
     "15 to 85": lambda rng: along_direction(rng, 0.15),
+    "10 to 90, 6 apart": lambda rng: along_direction(rng, 0.1, 6.0),
     "7 to 93": lambda rng: along_direction(rng, 0.07),
+    "5 to 95, 6 apart": lambda rng: along_direction(rng, 0.05, 6.0),
     "one column of ten": lambda rng: normal(rng) + SEPARATION * np.outer(two_labels(rng, N, 0.5), np.eye(D)[0]),
     "hidden direction": hidden_direction,
     "heavy-tailed groups": lambda rng: along_direction(rng, 0.5) * 1.5 + rng.standard_t(4, (N, D)) * 0.5,
+    "three groups, 5 apart": lambda rng: three_equal_groups(rng, SEPARATION / 2**0.5 * np.eye(3)),
+    "three groups in line": lambda rng: three_equal_groups(rng, SEPARATION * np.arange(3.0)[:, None]),
     "three groups": lambda rng: three_groups(rng, 240, 8),
     "latent classes": latent_classes,
     "log-normal groups": lambda rng: np.exp(0.5 * along_direction(rng, 0.4)),

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from experiments.harness.style import ACCENT, GRAY, SECONDARY, panels
 from experiments.structure.findings import LEVEL, shares
 
-BARS = {"separated": ACCENT, "continuum": "#fddbc7", "none": "#e8e8e8"}
+BARS = {"separated": (ACCENT, "verdict: separated"), "splits better": ("#fddbc7", "not separated, splits better")}
 MARKS = {"either cost": ("o", SECONDARY), "SigClust": ("^", "#1b7837"), "dip": ("D", GRAY)}
 
 
@@ -25,11 +25,11 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_shares(ax: Axes, table: pd.DataFrame) -> None:
-    """Draw the verdicts as stacked bars and the rejections of the other tests as marks, one row for each family."""
+    """Draw verdicts as stacked bars and the rejections of the other tests as marks, one row for each family."""
     at, left = np.arange(len(table)), np.zeros(len(table))
-    for verdict, color in BARS.items():
-        width = np.array([share.value for share in table[verdict]])
-        ax.barh(at, width, left=left, height=0.75, color=color, label=f"verdict: {verdict}")
+    for column, (color, label) in BARS.items():
+        width = np.array([share.value for share in table[column]])
+        ax.barh(at, width, left=left, height=0.75, color=color, label=label)
         left += width
     for test, (marker, color) in MARKS.items():
         rates = [share.value for share in table[test]]

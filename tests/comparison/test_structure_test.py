@@ -10,20 +10,20 @@ from instances import normal
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_command_line
-from diffrac_cvx.comparison import structure
-from diffrac_cvx.comparison.structure import (
-    MAX_ENTRIES,
-    MAX_ROWS,
-    MIN_ROWS,
+from diffrac_cvx.comparison import splits, structure
+from diffrac_cvx.comparison.null_tables import permute_columns, rotate_points
+from diffrac_cvx.comparison.splits import ShareSplits, Split, top_share
+from diffrac_cvx.comparison.structure import MAX_ENTRIES, MAX_ROWS, MIN_ROWS, spread_ties
+from diffrac_cvx.comparison.units import copied_units, linked_units, merged
+from diffrac_cvx.comparison.valley import (
     N_DRAWS,
-    count_modes,
-    critical_bandwidth,
-    permute_columns,
+    deepest_valley,
     pvalue_of_one_mode,
-    rotate_points,
-    spread_ties,
+    pvalue_of_windows,
     unimodal_density,
+    window_shares,
 )
+from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.feature_groups import FeatureGroups, read_feature_groups
 from diffrac_cvx.rounding.diagnostics import weak_bound
 
@@ -73,14 +73,28 @@ def test_every_point_is_rotated_in_all_directions_alike():
 # One mode
 
 
-def test_the_critical_bandwidth_is_where_a_second_mode_appears():
-    scores = np.concatenate([np.linspace(-0.1, 0.1, 50) - 1.0, np.linspace(-0.1, 0.1, 50) + 1.0])
-    h, grid = critical_bandwidth(scores), np.linspace(-1.1, 1.1, 2001)
-    assert count_modes(scores, 1.05 * h, grid) == 1
-    assert count_modes(scores, 0.95 * h, grid) == 2
-    assert h == pytest.approx(1.0, abs=0.02)  # two equal normal densities at -1 and 1 have one mode from deviation 1 on
-    assert critical_bandwidth(np.ones(7)) == 0.0
-    assert pvalue_of_one_mode(np.ones(7), 0.0, None, np.random.default_rng(0)) == 1.0
+def equal(n):
+    return np.full(n, 1.0 / n)
+
+
+def test_the_deepest_valley_lies_between_two_peaks_and_one_mode_has_none():
+    scores = np.concatenate([np.linspace(-0.2, 0.2, 60) - 2.0, np.linspace(-0.2, 0.2, 30) + 1.0])
+    valley = deepest_valley(scores, equal(90))
+    assert valley.at == pytest.approx(0.1, abs=0.6)  # the gap is flat between the kernels of the two groups
+    assert (valley.low_peak, valley.high_peak) == (pytest.approx(1.0, abs=0.2), pytest.approx(-2.0, abs=0.2))
+    assert deepest_valley(np.linspace(0.0, 1.0, 50), equal(50)) is None
+    assert deepest_valley(np.ones(7), equal(7)) is None
+    assert pvalue_of_one_mode(np.ones(7), equal(7), np.random.default_rng(0)) == 1.0
+
+
+def test_windows_count_the_scores_at_the_valley_and_the_peaks():
+    scores = np.repeat([-2.0, 0.0, 2.0], [6, 1, 3])
+    valley = deepest_valley(np.repeat([-2.0, 2.0], [60, 40]), equal(100))
+    at = valley._replace(at=0.0, low_peak=2.0, high_peak=-2.0)
+    np.testing.assert_allclose(window_shares(at, scores, equal(10)), [0.1, 0.3, 0.6])
+    assert pvalue_of_windows(np.array([0.0, 3.0, 6.0])) == pytest.approx(1.0 / 8.0)  # three fair coins all alike
+    assert pvalue_of_windows(np.array([1.0, 3.0, 6.0])) == pytest.approx(5.0 / 16.0)  # at most one of four
+    assert pvalue_of_windows(np.zeros(3)) == 1.0
 
 
 def test_the_nearest_unimodal_density_keeps_one_that_is_unimodal_and_levels_a_gap():
@@ -93,20 +107,91 @@ def test_the_nearest_unimodal_density_keeps_one_that_is_unimodal_and_levels_a_ga
 
 
 def test_weights_count_as_repeated_scores():
-    scores = np.random.default_rng(0).standard_normal(60)
+    scores = np.random.default_rng(0).standard_normal(60) + 4.0 * (np.arange(60) % 2)
     repeats = np.arange(60) % 3 + 1
-    weighted = critical_bandwidth(scores, repeats / repeats.sum())
-    assert weighted == pytest.approx(critical_bandwidth(np.repeat(scores, repeats)), rel=0.05)
+    weighted, repeated = deepest_valley(scores, repeats / repeats.sum()), np.repeat(scores, repeats)
+    found = deepest_valley(repeated, equal(len(repeated)))
+    assert weighted.at == pytest.approx(found.at, abs=0.3)
+    size = repeats.sum() ** 2 / np.sum(repeats**2)  # Kish's, which is smaller than the sum
+    assert weighted.depth == pytest.approx(found.depth * (size / repeats.sum()) ** 0.5, rel=0.1)
 
 
 def test_p_values_of_samples_with_one_mode_are_rarely_small():
     """Of 60 flat or skewed samples on average 3 have p at most 0.05; 9 or more have probability 0.003."""
     rng = np.random.default_rng(0)
     samples = [rng.random(80) for _ in range(30)] + [rng.exponential(size=80) for _ in range(30)]
-    small = [pvalue_of_one_mode(x, critical_bandwidth(x), None, rng) <= 0.05 for x in samples]
+    small = [pvalue_of_one_mode(x, equal(80), rng) <= 0.05 for x in samples]
     assert sum(small) <= 8
     two = np.concatenate([rng.standard_normal(40) - 3.0, rng.standard_normal(40) + 3.0])
-    assert pvalue_of_one_mode(two, critical_bandwidth(two), None, rng) == 1.0 / (1.0 + N_DRAWS)
+    assert pvalue_of_one_mode(two, equal(80), rng) == 1.0 / (1.0 + N_DRAWS)
+
+
+# Units
+
+
+def test_equal_rows_are_one_unit_and_coarse_answers_are_not():
+    rng = np.random.default_rng(0)
+    units, kind = copied_units(np.repeat(rng.standard_normal((30, 4)), 3, axis=0))
+    np.testing.assert_array_equal(units, np.repeat(range(30), 3))
+    assert kind == "equal"
+    for coarse in (rng.integers(1, 6, (200, 3)), np.round(3.0 * rng.standard_normal((90, 1)))):
+        assert len(np.unique(copied_units(coarse.astype(float))[0])) == len(coarse)
+
+
+def test_replicates_with_little_noise_are_one_unit_and_noise_is_not():
+    rows, rng = normal(40, 6), np.random.default_rng(1)
+    units, kind = copied_units(np.repeat(rows, 4, axis=0) + 0.02 * rng.standard_normal((160, 6)))
+    np.testing.assert_array_equal(units, np.repeat(range(40), 4))
+    assert kind == "nearly equal"
+    assert len(np.unique(copied_units(normal(160, 6))[0])) == 160
+
+
+def test_units_have_the_mean_of_their_points_and_the_sum_of_their_weights():
+    points = array_table(normal(6, 2), np.arange(1.0, 7.0) / 21.0)
+    units = merged(points, np.array([0, 1, 0, 2, 2, 2]))
+    np.testing.assert_allclose(units.weights, np.array([4.0, 2.0, 15.0]) / 21.0)
+    np.testing.assert_allclose(units.mean_of(units.array()), points.mean_of(points.array()))
+
+
+def test_points_linked_to_equal_labels_are_one_unit_and_to_different_ones_are_not():
+    constraints = dc.Constraints(must_link=[(0, 2)], cannot_link=[(2, 4)], labels=[None] * 5 + [1, 1])
+    np.testing.assert_array_equal(linked_units(constraints.chunklets_of(7), 7), [0, 1, 0, 2, 3, 4, 5])
+
+
+@pytest.mark.usefixtures("one_partition")
+def test_copies_are_no_evidence_and_it_is_said():
+    rows = normal(40, 5, seed=3)
+    repeated = dc.structure_test(np.repeat(rows, 5, axis=0))
+    assert (repeated.n_points, repeated.n_units, repeated.copies) == (200, 40, "equal")
+    assert "Equal rows count once: 40 of 200 rows." in str(repeated)
+    assert (repeated.verdict, repeated.pvalue) == ("not separated", dc.structure_test(rows).pvalue)
+    near = np.repeat(rows, 5, axis=0) + 1e-3 * normal(200, 5)
+    linked = dc.structure_test(near + normal(200, 5), constraints=dc.Constraints(groups=np.arange(200) // 5))
+    assert "Linked rows count once: 40 of 200 rows." in str(linked)
+
+
+# Splits by a share of the rows
+
+
+@pytest.mark.parametrize("weights", [None, "weights"])
+def test_the_largest_scores_that_hold_a_share_are_labelled(weights):
+    scores, p = normal(50, 3), np.arange(1.0, 51.0) / 1275.0
+    top = top_share(scores, 0.2, None if weights is None else p)
+    for column, chosen in zip(scores.T, top.T, strict=True):
+        assert column[chosen == 1.0].min() > column[chosen == 0.0].max()
+        held = chosen.sum() / 50.0 if weights is None else p @ chosen
+        assert held == pytest.approx(0.2, abs=0.03)
+
+
+def test_a_split_by_shares_finds_a_small_group():
+    X = normal(200, 6)
+    X[:20, 2] += 8.0
+    points = array_table(X - X.mean(axis=0))
+    W = ShareSplits((0.1, 0.5), 0.3).directions(points)
+    assert W.shape == (6, 2)
+    scores = X @ W[:, 0] * np.sign(W[2, 0])
+    assert set(np.argsort(-scores)[:20]) == set(range(20))
+    np.testing.assert_allclose(np.mean((points.array() @ W) ** 2, axis=0), 1.0)
 
 
 def test_repeated_values_are_spread_over_their_cells_and_others_kept():
@@ -122,34 +207,52 @@ def test_repeated_values_are_spread_over_their_cells_and_others_kept():
 
 @pytest.mark.parametrize("shape", [(120, 6), (40, 200), (100, 1)])
 def test_noise_is_no_evidence_and_two_groups_are_separated(shape):
-    assert dc.structure_test(normal(*shape, seed=1)).verdict == "none"
+    assert dc.structure_test(normal(*shape, seed=1)).verdict == "not separated"
     found = dc.structure_test(two_groups(*shape, separation=5.0 if shape[0] > shape[1] else 14.0))
     assert found.verdict == "separated"
     assert found.pvalue <= 0.05
     assert "separate groups" in str(found)
 
 
-@pytest.mark.usefixtures("one_partition")
-def test_unequal_groups_are_found_with_less_weight_on_balance_and_it_is_said():
-    found = dc.structure_test(two_groups(400, 5, share=0.1, separation=8.0))
+def test_unequal_groups_are_found_by_another_split_and_it_is_said():
+    X = two_groups(400, 5, share=0.15, separation=6.0) + 50.0
+    found = dc.structure_test(X)
     assert found.verdict == "separated"
     assert not found.has_given_weights
-    assert (
-        f"the split in two with nu = {found.nu:g} and ridge = {found.penalty.ridge:g}, not with the weights given"
-        in str(found)
+    assert found.is_unequal
+    assert "not with the weights given" in str(found)
+    assert np.mean(found.labels == (np.arange(400) < 60)) in (
+        pytest.approx(0.0, abs=0.02),
+        pytest.approx(1.0, abs=0.02),
     )
+    np.testing.assert_array_equal(found.labels, X @ found.coef > found.valley)
 
 
 @pytest.mark.usefixtures("one_partition")
 def test_unequal_groups_of_a_wide_table_are_found_with_a_ridge_that_grows_with_its_columns():
-    X = normal(40, 300)
-    X[:6, :60] += 1.6
+    X = normal(80, 300)
+    X[:20, :60] += 1.8
     test = dc.structure_test(X)
-    assert test.verdict in ("separated", "continuum")
-    assert (test.nu, test.penalty.ridge) == (0.1, pytest.approx(1.5))
-    model = dc.DiffracClustering(nu=test.nu, ridge=test.penalty.ridge).fit(X)
-    assert np.mean(model.labels_ == (np.arange(40) < 6)) in (0.0, 1.0)
-    assert not model.diagnostics_
+    assert test.verdict == "separated"
+    assert test.penalty.ridge in (0.3, pytest.approx(1.5))
+    assert np.mean(test.labels == (np.arange(80) < 20)) in (0.0, 1.0)
+
+
+def test_the_message_says_where_the_gap_is_and_how_many_rows_are_beside_it():
+    X = two_groups(1000, 4, share=0.3, separation=6.0)
+    found = dc.structure_test(X)
+    model = dc.DiffracClustering().fit(X)
+    at, threshold = found.deviations
+    assert found.has_given_weights
+    assert abs(at) > abs(threshold)
+    differ = int(np.sum(found.labels != model.labels_))
+    assert found.n_between == pytest.approx(min(differ, 1000 - differ), abs=5)
+    assert f"threshold of the split {threshold:+.2f}; {found.n_between} of 1000 rows lie between them" in str(found)
+
+
+def test_the_smallest_possible_p_value_is_named():
+    found = dc.structure_test(two_groups(100, 3, separation=8.0))
+    assert f"(p = {found.pvalue:.2g}, the smallest value that 399 samples can give)" in str(found)
 
 
 def test_a_gap_of_one_column_is_named_and_one_that_needs_several_is_not():
@@ -157,8 +260,8 @@ def test_a_gap_of_one_column_is_named_and_one_that_needs_several_is_not():
     X[:, 3] += 6.0 * y
     found = dc.structure_test(X)
     assert (found.verdict, found.gap_column) == ("separated", 3)
-    assert "; the values of column 3 (counted from 0) alone have a gap" in str(found)
-    assert "; the values of height alone have a gap" in found.message(["weight"] * 3 + ["height"] + ["age"] * 6)
+    assert "The values of column 3 (counted from 0) alone have a gap." in str(found)
+    assert "The values of height alone have a gap." in found.message(["weight"] * 3 + ["height"] + ["age"] * 6)
     along_all = dc.structure_test(two_groups(200, 10))
     assert (along_all.verdict, along_all.gap_column) == ("separated", None)
     assert "alone" not in str(along_all)
@@ -166,26 +269,29 @@ def test_a_gap_of_one_column_is_named_and_one_that_needs_several_is_not():
 
 
 @pytest.mark.usefixtures("one_partition")
-def test_a_flat_factor_is_a_continuum():
+def test_a_flat_factor_splits_better_than_a_gaussian_cloud_which_is_no_evidence():
     rng = np.random.default_rng(0)
     X = np.outer(3.5 * rng.random(200), rng.standard_normal(8)) + 0.5 * rng.standard_normal((200, 8))
-    model = dc.DiffracClustering(test_structure=True).fit(X)
-    assert model.structure_.verdict == "continuum"
-    assert "two ends of a continuum" in str(model.structure_)
-    assert "no structure" not in [reason.code for reason in model.diagnostics_]
+    with pytest.warns(dc.DegenerateDataWarning, match="this is no evidence of groups"):
+        model = dc.DiffracClustering(test_structure=True).fit(X)
+    assert (model.structure_.verdict, model.structure_.splits_better) == ("not separated", True)
+    assert [reason.code for reason in model.diagnostics_] == ["not separated"]
 
 
 def test_no_row_chooses_the_direction_that_gives_its_score(monkeypatch):
     X, seen = normal(40, 3), []
-    points = structure.sample_points(X, None, None, np.random.default_rng(0))
-    split = structure.Split(1.0, dc.Penalty(ridge=0.3), 2, False)
-    directions = structure.Split.directions
-    monkeypatch.setattr(structure.Split, "directions", lambda self, part: seen.append(part) or directions(self, part))
+    split, directions = Split(1.0, dc.Penalty(ridge=0.3)), Split.directions
+    monkeypatch.setattr(Split, "directions", lambda self, part: seen.append(part) or directions(self, part))
     monkeypatch.setattr(structure, "N_PARTITIONS", 1)
-    structure.held_out_scores(split, points, X, np.random.default_rng(1))
-    fold = np.random.default_rng(1).permutation(np.arange(40) % 5)
+    numbers = structure.partitions(np.arange(40), 3, np.random.default_rng(1))
+    folds = structure.Folds(array_table(X), X, False, numbers)
+    W = [split.directions(fold.X) for fold in folds]
+    scores = structure.held_out_scores(folds, W)
     for k, part in enumerate(seen):
-        np.testing.assert_allclose(part.array(), X[fold != k] - X[fold != k].mean(axis=0), atol=1e-12)
+        kept = X[numbers[0] != k]
+        np.testing.assert_allclose(part.array(), kept - kept.mean(axis=0), atol=1e-12)
+        left_out = (X[numbers[0] == k] - kept.mean(axis=0)) @ W[k]
+        np.testing.assert_allclose(np.abs(scores[numbers[0] == k]), np.abs(left_out))
     assert len(seen) == 5
 
 
@@ -195,14 +301,15 @@ def test_three_clusters_have_two_directions_and_linked_rows_stay_together():
     centres = 6.0 * np.eye(3, 4)
     X = rng.standard_normal((120, 4)) + centres[np.repeat(range(3), 40)]
     assert dc.structure_test(X, n_clusters=3).verdict == "separated"
-    points = structure.sample_points(X, None, None, np.random.default_rng(0))
-    assert structure.held_out_scores(
-        structure.Split(1.0, dc.Penalty(ridge=0.3), 3, True), points, X, np.random.default_rng(0)
-    ).shape == (120, 2)
+    points = array_table(X - X.mean(axis=0))
+    assert Split(1.0, dc.Penalty(ridge=0.3), 3).directions(points).shape == (4, 2)
+    three = dc.structure_test(X, n_clusters=3)
+    assert three.n_between is None
+    assert str(three).split(". ")[1].endswith("from the mean of the score")
     pairs = dc.Constraints(must_link=[(i, i + 1) for i in range(0, 120, 2)])
     assert dc.structure_test(X, n_clusters=3, constraints=pairs).verdict == "separated"
     doubled = np.repeat(normal(60, 4), 2, axis=0) + 1e-3 * normal(120, 4, 1)
-    assert dc.structure_test(doubled, constraints=pairs).verdict == "none"
+    assert dc.structure_test(doubled, constraints=pairs).verdict == "not separated"
 
 
 @pytest.mark.usefixtures("one_partition")
@@ -220,7 +327,7 @@ def test_three_clusters_have_two_directions_and_linked_rows_stay_together():
 def test_constraints_weights_groups_and_signs_are_taken(options):
     X = normal(100, 4)
     if "penalty" not in options:
-        assert dc.structure_test(X, **options).verdict == "none"
+        assert dc.structure_test(X, **options).verdict == "not separated"
     X[50:, :2] += 6.0
     assert dc.structure_test(X, **options).verdict == "separated"
 
@@ -237,19 +344,19 @@ def test_verdicts_do_not_depend_on_the_clock_and_a_limit_of_time_is_no_evidence(
     model = dc.DiffracClustering(test_structure=True, time_limit=0.5).fit(tables[0])
     assert model.structure_.verdict == "not tested"
     assert "the time limit was reached" in str(model.structure_)
-    assert "no structure" not in [reason.code for reason in model.diagnostics_]
+    assert "not separated" not in [reason.code for reason in model.diagnostics_]
 
 
 @pytest.mark.usefixtures("one_partition")
 def test_every_split_is_solved_in_the_same_steps_however_slow_the_clock(monkeypatch):
-    solve, clock, steps = structure.low_rank, time.monotonic, []
+    solve, clock, steps = splits.low_rank, time.monotonic, []
 
     def recorded(*given, **options):
         result = solve(*given, **options)
         steps.append([(line.iteration, line.lower, line.upper) for line in result.history])
         return result
 
-    monkeypatch.setattr(structure, "low_rank", recorded)
+    monkeypatch.setattr(splits, "low_rank", recorded)
     X, penalty = normal(40, 12), dc.Penalty(lam=0.05, ridge=0.1)
     dc.structure_test(X, penalty=penalty)
     quiet, steps = steps, []
@@ -285,14 +392,34 @@ def test_a_lower_bound_far_below_the_cost_is_a_warning():
 
 
 @pytest.mark.usefixtures("one_partition")
-def test_noise_has_no_structure_in_the_estimator_and_groups_have():
-    with pytest.warns(dc.DegenerateDataWarning, match="no evidence of more than one group"):
+def test_noise_is_not_separated_in_the_estimator_and_groups_are():
+    with pytest.warns(dc.DegenerateDataWarning, match="no gap between groups was found"):
         model = dc.DiffracClustering(test_structure=True).fit(normal(60, 40))
-    assert model.diagnostics_[0].code == "no structure"
-    assert model.structure_.verdict == "none"
+    assert model.diagnostics_[0].code == "not separated"
+    assert model.structure_.verdict == "not separated"
     model = dc.DiffracClustering(test_structure=True).fit(two_groups(200, 4, separation=6.0))
     assert model.diagnostics_ == ()
     assert model.structure_.verdict == "separated"
+
+
+def test_unequal_groups_that_the_weights_do_not_show_are_returned_unless_it_is_switched_off():
+    X = two_groups(400, 5, share=0.15, separation=6.0)
+    y = np.arange(400) < 60
+    model = dc.DiffracClustering(test_structure=True).fit(X)
+    assert model.is_cut_at_gap_
+    np.testing.assert_array_equal(
+        model.labels_,
+        model.structure_.labels if model.coef_ @ model.structure_.coef > 0 else 1 - model.structure_.labels,
+    )
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert np.mean(model.labels_ == y) in (pytest.approx(0.0, abs=0.02), pytest.approx(1.0, abs=0.02))
+    given = dc.DiffracClustering(test_structure=True, unequal=False).fit(X)
+    assert not given.is_cut_at_gap_
+    np.testing.assert_array_equal(given.labels_, dc.DiffracClustering().fit(X).labels_)
+    assert given.lower_bound_ == model.lower_bound_
+    assert given.label_gap_ < model.label_gap_
+    for options in ({"lam": 0.1}, {"n_clusters": 3}, {"nonnegative": True}):
+        assert not dc.DiffracClustering(test_structure=True, **options).fit(X).is_cut_at_gap_
 
 
 # The program
@@ -303,14 +430,25 @@ def test_the_program_says_of_noise_first_that_it_is_noise(tmp_path, capsys, shap
     pd.DataFrame(normal(*shape, seed=1)).add_prefix("g").to_csv(path := f"{tmp_path}/table.csv", index=False)
     assert run_command_line(["cluster", path]) == 1
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("WARNING: Structure test: no evidence of more than one group")
+    assert first.startswith("WARNING: Structure test: not separated, no gap between groups was found")
+
+
+def test_the_program_says_that_its_clusters_are_the_sides_of_a_gap(tmp_path, capsys):
+    points = pd.DataFrame(two_groups(400, 5, share=0.15, separation=6.0)).add_prefix("g")
+    points.to_csv(path := f"{tmp_path}/table.csv", index=False)
+    said = "These clusters are the two sides of the gap"
+    for options, expected in (([], True), (["--no-unequal"], False)):
+        run_command_line(["cluster", path, *options])
+        assert (said in " ".join(capsys.readouterr().out.split())) == expected
 
 
 def test_the_program_says_first_what_supports_an_answer(tmp_path, capsys):
     points = pd.DataFrame(two_groups(200, 4, separation=6.0)).add_prefix("g")
     points.to_csv(path := f"{tmp_path}/table.csv", index=False)
     assert run_command_line(["cluster", path]) == 0
-    assert capsys.readouterr().out.startswith("Structure test: the rows left out of the fit fall into separate groups")
+    assert capsys.readouterr().out.startswith(
+        "Structure test: separated, the rows left out of the fit fall into separate groups"
+    )
     assert run_command_line(["cluster", path, "--no-structure"]) == 0
     assert "Structure" not in capsys.readouterr().out
     assert run_command_line(["cluster", path, "--json"]) == 0

@@ -162,13 +162,13 @@ def test_gaps_are_drawn_on_a_logarithmic_axis_where_even_0_shows(planted, result
     assert found.lower_lines_ == []
 
 
-def test_a_test_of_structure_is_a_histogram_and_a_density_with_one_mode():
+def test_a_test_of_structure_is_a_histogram_and_a_density_with_the_gap():
     found = plotting.StructureDisplay(tested).plot()
     bars = [bar.get_width() * bar.get_height() for bar in found.bars_]
     assert sum(bars) == pytest.approx(1.0)
     at, density = found.line_.get_data()
     assert 0.5 < np.trapezoid(density, at) < 1.0
-    assert np.sum(np.diff(np.sign(np.diff(density))) < 0) == 1  # one mode
+    assert np.sum(np.diff(np.sign(np.diff(density))) < 0) == 2  # two groups
     with pytest.raises(dc.DataError, match="no scores"):
         plotting.StructureDisplay(replace(tested, bandwidth=0.0))
 

@@ -129,7 +129,7 @@ def numbers(answer):
     if isinstance(answer, list | tuple):
         return [number for part in answer for number in numbers(part)]
     if hasattr(answer, "__dataclass_fields__"):
-        others = ("name", "verdict", "penalty", "seconds", "diagnostics")
+        others = ("name", "verdict", "copies", "penalty", "seconds", "diagnostics")
         parts = [value for name, value in vars(answer).items() if name not in others]
         return [number for part in parts for number in numbers(part)]
     return [] if answer is None else [np.asarray(answer, dtype=float)]

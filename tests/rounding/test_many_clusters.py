@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from instances import normal
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_clusterer_compute_labels_predict, check_clustering
 
@@ -140,6 +141,15 @@ def test_planted_classes_are_found_whatever_the_order_of_the_table(k):
     order = np.random.default_rng(1).permutation(len(X))
     other = clone(model).fit(X[order]).labels_
     assert dc.metrics.adjusted_rand_score(model.labels_[order], other) == 1.0
+
+
+def test_the_order_of_the_rows_does_not_matter_where_there_are_no_groups():
+    model = dc.DiffracClustering(n_clusters=3, random_state=0)
+    for X in (np.random.default_rng(3).integers(1, 6, (60, 5)).astype(float), normal(60, 5)):
+        labels = model.fit(X).labels_
+        for seed in range(2):
+            order = np.random.default_rng(seed).permutation(60)
+            np.testing.assert_array_equal(model.fit(X[order]).labels_, labels[order])
 
 
 @pytest.mark.parametrize("parameters", [{}, {"lam": 0.05}, {"nu": 0.5, "ridge": 0.1}, {"standardize": False}])

@@ -27,7 +27,7 @@ from diffrac_cvx.machine.writing import write_csv, write_text
 from diffrac_cvx.points.checks import as_seed
 
 PARAMETERS = (
-    "n_clusters", "nu", "lam", "ridge", "solver", "prove", "test_structure", "tol", "standardize",
+    "n_clusters", "nu", "lam", "ridge", "solver", "prove", "test_structure", "unequal", "tol", "standardize",
     "random_state",
 )  # fmt: skip
 MAX_MEANS = 5  # features whose means are printed

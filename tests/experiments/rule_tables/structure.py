@@ -4,8 +4,8 @@ import pandas as pd
 from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY
 
 from experiments.harness.intervals import proportion_of
-from experiments.structure.families import WITH, WITHOUT
-from experiments.structure.findings import CLEAR, FEW_REFUSED, NO_FALSE_GAP
+from experiments.structure.families import WITHOUT
+from experiments.structure.findings import CLEAR, FOUND, NO_FALSE_GAP
 
 
 def shares(names, column, counts):
@@ -17,8 +17,8 @@ def separated(most, last):
     return shares(WITHOUT, "separated", [most] * (len(WITHOUT) - 1) + [last])
 
 
-def refused(count):
-    return shares(WITH, "none", [count if name in CLEAR else 40 for name in WITH])
+def found(least, others=40):
+    return shares(CLEAR, "separated", [least] + [others] * (len(CLEAR) - 1))
 
 
 TABLES = {
@@ -26,8 +26,8 @@ TABLES = {
         (separated(0, 4), AGREES), (separated(0, 9), PARTLY), (separated(9, 0), DIFFERS),
         (shares(list(WITHOUT)[:3], "separated", [0] * 3), NOT_TESTED),
     ],
-    FEW_REFUSED.statement: [
-        (refused(4), AGREES), (refused(8), PARTLY), (refused(9), DIFFERS),
-        (shares(CLEAR[:2], "none", [0, 0]), NOT_TESTED),
+    FOUND.statement: [
+        (found(32, 32), AGREES), (found(20), PARTLY), (found(0, 35), DIFFERS),
+        (shares(CLEAR[:2], "separated", [40, 40]), NOT_TESTED),
     ],
 }  # fmt: skip

@@ -105,6 +105,8 @@ class StructureTest:
         Number of units among them: rows that are equal, nearly equal or linked are one.
     copies : {"", "equal", "nearly equal"}
         Which rows count as copies of others.
+    are_answers : bool
+        Whether most columns have two values.  Strongly correlated ones are often called separated without any groups.
     seconds : float
         Run time in seconds.
     """
@@ -130,6 +132,7 @@ class StructureTest:
     n_points: int
     n_units: int
     copies: str
+    are_answers: bool
     seconds: float
 
     def __str__(self) -> str:
@@ -153,6 +156,11 @@ class StructureTest:
         sentences = [f"Structure test: {self._verdict_clause()}."]
         if self.verdict == "separated":
             sentences.append(self._gap_sentence())
+            if self.are_answers:
+                sentences.append(
+                    "Most columns have two values: if they are strongly correlated, they are often called separated "
+                    "without any groups."
+                )
         if self.splits_better:
             sentences.append(
                 "The table splits in two better than one Gaussian cloud with the same correlations. Skewed, ordinal or "
@@ -348,6 +356,7 @@ def structure_test(
         n_points=len(rows),
         n_units=n_units,
         copies=copies,
+        are_answers=bool(np.median([len(np.unique(column)) for column in rows.array().T]) == 2.0),
         seconds=timer.elapsed,
     )
 

@@ -10,6 +10,7 @@ from experiments.structure.cells import COMPARED, DRAWS, REPLICATIONS
 from experiments.structure.families import SEPARATION
 
 LEVEL = 0.05
+MOST_ALARMS = 2  # of a family without groups, above which the README names it
 MIN_FAMILIES = 15  # without groups, for a rule
 MIN_FOUND = 0.8  # of the tables with clear groups
 HEADLINE = (  # in the README
@@ -73,11 +74,12 @@ def passage(table: pd.DataFrame) -> str:
     share = {name: rows["verdict"].eq("separated") for name, rows in table.groupby("family")}
     noise = table[table["groups"] == 0]
     alarms = noise[noise["verdict"] == "separated"]["family"].value_counts()
-    named = ", ".join(f"{count} of {len(share[name])} of {name}" for name, count in alarms.items())
+    frequent = alarms[alarms > MOST_ALARMS]
+    named = ", ".join(f"{name} {count} of {len(share[name])}" for name, count in frequent.items())
     power = "; ".join(f"{name} {share[name].sum()} of {len(share[name])}" for name in HEADLINE)
     return (
         f"Called separated: {alarms.sum()} of {len(noise)} tables of {noise['family'].nunique()} kinds without groups "
-        f"({named or 'none'}); with groups {SEPARATION:g} standard deviations apart unless named otherwise, by their "
+        f"(at most {MOST_ALARMS} of a kind{'; except ' + named if named else ''}); with groups {SEPARATION:g} standard deviations apart unless named otherwise, by their "
         f"shares of the rows in per cent: {power}.\n"
     )
 

@@ -238,6 +238,16 @@ def test_unequal_groups_of_a_wide_table_are_found_with_a_ridge_that_grows_with_i
     assert np.mean(test.labels == (np.arange(80) < 20)) in (0.0, 1.0)
 
 
+def test_the_message_warns_of_columns_with_two_values():
+    rng = np.random.default_rng(0)
+    groups = (np.arange(120) % 2)[:, None]
+    answers = (rng.random((120, 8)) < 0.1 + 0.8 * groups) * 1.0
+    found = dc.structure_test(answers)
+    assert found.verdict == "separated"
+    assert "Most columns have two values" in str(found)
+    assert "two values" not in str(dc.structure_test(rng.standard_normal((120, 3)) + 6.0 * groups))
+
+
 def test_the_message_says_where_the_gap_is_and_how_many_rows_are_beside_it():
     X = two_groups(1000, 4, share=0.3, separation=6.0)
     found = dc.structure_test(X)

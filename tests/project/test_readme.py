@@ -136,13 +136,6 @@ def test_the_methods_with_a_higher_mean_index_on_real_pairs_are_named():
     assert higher == ["spectral"]
 
 
-def test_the_targets_that_make_figures_runs_are_named():
-    loop = re.search(r"for name in (.*?); do \$\(MAKE\)", (ROOT / "Makefile").read_text(), flags=re.DOTALL)[1]
-    rows = "".join(re.findall(r"^\| `make .*$", README, flags=re.MULTILINE)[:2])
-    assert "`make figures` runs those of the first two rows." in WORDS
-    assert sorted(re.findall(r"`make ([a-z-]+)`", rows)) == sorted({*re.findall("[a-z-]+", loop)} - {"reproduction"})
-
-
 def test_make_lists_every_experiment_and_uses_every_core_whatever_the_threads_of_a_process():
     outside = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "JOBS"}
     environment = {**outside, "OMP_NUM_THREADS": "1"}

@@ -1,4 +1,4 @@
-"""Constraints on the labels of points: pairs, known labels, groups, bags, order, sizes, and any linear ones."""
+"""Constraints on the labels of points: pairs, known labels, groups, bags, order, sizes, and general linear ones."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ Operation = TypeVar("Operation", bound=Callable[..., Any])
 
 
 def identity_without_constraints(operation: Operation) -> Operation:
-    """Let an operation of chunklets return its first argument, not copied, if there are no constraints."""
+    """Decorate an operation of chunklets: without constraints it returns its first argument, not copied."""
 
     @wraps(operation)
     def applied(chunklets: "Chunklets", values: Any, *others: Any) -> Any:
@@ -121,7 +121,7 @@ class Chunklets(NamedTuple):
         return Chunklets(rank[membership], self.sign[mask], int(rank[membership[labeled[0]]]) if len(labeled) else -1)
 
     def merged(self, signs: Array) -> "Chunklets":
-        """Return the chunklets with those whose sign is not 0 merged into one, without those that have no points."""
+        """Return the chunklets after merging those with a nonzero sign into one, and dropping those without points."""
         head = int(np.argmax(signs != 0.0))
         membership = np.where(signs != 0.0, head, np.arange(len(signs)))[self.membership]
         sign = self.sign * np.where(signs != 0.0, signs, 1.0)[self.membership]
@@ -186,27 +186,27 @@ class Constraints:
         Pairs of points with equal labels, and pairs with different labels.  Points are numbered from 0.
     labels : (n,) array, optional
         Known labels, numbers or text of at most two classes; the second in sorted order is +1, and so is a single one
-        other than -1.  Unlabelled points have None, NaN, pd.NA or "".  Beside two or more other values, -1 also marks
-        unlabelled points, with a warning.
+        other than -1. Unlabelled points have None, NaN, pd.NA or "". If there are two or more other values, -1 also
+        marks unlabelled points, with a warning.
     groups : (n,) array of int or text, optional
         Group of each point.  All points of a group, such as the rows of one patient, have equal labels.  A point
         without a group has -1, None, NaN, pd.NA or "".
     unlabelled : object, optional
-        Another mark of unlabelled points in ``labels``, such as 0 or -1; or NaN if -1 is always a class.
+        Additional value that marks unlabelled points in ``labels``, such as 0 or -1; NaN if -1 is always a class.
     at_most : pair (A, b), optional
         Inequalities A y <= b on the labels y in {-1, 1}^n, with A an (k, n) array or sparse matrix, and b (k,).
     equal : pair (E, f), optional
         Equations E y = f, as ``at_most``.
     bags : list of lists of int
-        Bags of points: each has at least one with the label +1.  The points of negative bags have known labels.
+        Bags of points, each with at least one label +1.  Pass negative bags as known labels of their points.
     sizes : pair (low, high), optional
-        Least and largest number of points with the label +1.
+        Smallest and largest number of points with the label +1.
     order : list of lists of int
         Chains of points, along which the label may rise from -1 to +1, but not fall.
     n_points : int, optional
         Number n of points; by default that of ``labels``, ``groups``, ``at_most`` or ``equal``.  A table with another
-        number of rows is refused: `take` gives the constraints of some rows, as do scikit-learn's splitters for each
-        fold.  Pass it with pairs, bags, order or sizes alone: a cross-validation refuses these without it.
+        number of rows raises DataError; `take` returns the constraints of some rows, and scikit-learn's splitters call
+        it for each fold.  Pass it if there are only pairs, bags, order or sizes: a cross-validation requires it then.
 
     Raises
     ------
@@ -276,7 +276,7 @@ class Constraints:
         made = Constraints()
         for name in ("must_link", "cannot_link", "labels", "groups", "classes"):
             object.__setattr__(made, name, getattr(self, name))
-        if self.at_most is None and self.equal is None:  # whose columns are counted with them
+        if self.at_most is None and self.equal is None:  # these fix the number of points themselves
             object.__setattr__(made, "n_points", self.n_points)
         return made
 
@@ -294,10 +294,10 @@ class Constraints:
     def take(self, rows: npt.ArrayLike) -> "Constraints":
         """Return the constraints of some rows of the table, numbered from 0 in the order of ``rows``.
 
-        These are what each constraint implies for the labels of these rows, whatever the labels of the others.  Known
-        labels and groups are those of the rows, and chains of ``order`` lose the other points.  A pair or a bag with a
-        point outside is dropped, and so is a link that holds only through such a point.  ``sizes``, and rows of
-        ``at_most`` and ``equal`` with coefficients of other points, are loosened by what those can contribute.
+        Each returned constraint is implied by a given one, whatever the labels of the other rows.  Known labels and
+        groups are those of the rows, and chains of ``order`` lose the other points.  A pair or a bag with a point
+        outside is dropped, and so is a link implied only through such a point.  ``sizes``, and rows of ``at_most`` and
+        ``equal`` with coefficients of other points, are loosened by the largest possible contribution of these points.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class Constraints:
         Raises
         ------
         DataError
-            If rows are not different points, or ``sizes`` is given and the number of points is unknown.
+            If rows repeat a point or are out of range, or ``sizes`` is given and the number of points is unknown.
 
         Examples
         --------
@@ -339,7 +339,7 @@ class Constraints:
         return made
 
     def _numbers_of_points(self) -> dict[str, int]:
-        """Return the numbers of points for which the arguments were made, by name, where they are known."""
+        """Return the number of points that each argument implies, by argument name, if it implies one."""
         lengths = {name: None if (one := getattr(self, name)) is None else len(one) for name in ("labels", "groups")}
         pairs = {name: getattr(self, name) for name in ("at_most", "equal")}
         columns = {name: None if pair is None else pair[0].shape[1] for name, pair in pairs.items()}
@@ -364,7 +364,7 @@ class Constraints:
         require_points(self.order, n, "order")
 
     def linear_of(self, n: int) -> LinearConstraints | None:
-        """Return the inequalities and equations that the constraints define on the labels of n points; None without.
+        """Return the inequalities and equations that the constraints define on the labels of n points, or None.
 
         Raises
         ------
@@ -493,7 +493,7 @@ def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:
 
 
 def read_rows(rows: npt.ArrayLike, n: int | None) -> Indices:
-    """Return different rows of a table of n rows, given as integers or as a mask, as indices."""
+    """Return distinct rows of a table of n rows, given as integers or as a mask, as indices."""
     given = as_any(rows, "rows")
     if given.ndim == 1 and given.dtype == bool and n in (None, len(given)):
         return np.flatnonzero(given)

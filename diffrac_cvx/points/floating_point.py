@@ -5,8 +5,8 @@ absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, s
 factorisation of a computed matrix succeeds, the matrix is positive semidefinite up to sum_error(k + 1) times its trace
 (Rump, Verification of positive definiteness, BIT 46, 2006).  Underflow is neglected because the entries are scaled.
 
-The errors of a product of a row with a factor or a direction are the rounding of a sum with one term per column, and
-the error of the centring of X, which is that of the means.  Both are bounded by the norm of the row, with columns in
+A product of a row with a factor or a direction has two errors: the rounding of a sum with one term per column, and the
+error of the centring of X, which comes from the means.  Both are bounded by the norm of the row, with columns in
 comparable units, times the norm of the factor.
 """
 

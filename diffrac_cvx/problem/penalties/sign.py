@@ -1,6 +1,7 @@
 r"""Relaxed sign constraints, v_j >= 0 -> V_jk >= 0 for the pairs of these coordinates: V is doubly nonnegative there.
 
-The dual set is that of the l1 norm minus any nonnegative matrix on these pairs: C_jk <= c_j c_k, no lower bound.  A
+The dual set is that of the l1 norm minus any nonnegative matrix on these pairs: C_jk <= c_j c_k, without a lower bound.
+A
 single coordinate with v_j >= 0 has no pairs: only directions are constrained.
 """
 
@@ -18,7 +19,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 
 
 class SignConstraints(PairPenalty):
-    """The l1 norm with v_j >= 0 for some coordinates, and V_jk >= 0 for the pairs of them."""
+    """The l1 norm with v_j >= 0 for some coordinates, and V_jk >= 0 for pairs of them."""
 
     is_even = False
 

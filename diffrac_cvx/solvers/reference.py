@@ -164,7 +164,7 @@ def memory_needed(size: Size, solver: str) -> float:
 
 
 def takes_long(size: Size, solver: str) -> bool:
-    """Return whether compilation or one solver step may exceed the time limit by more than is allowed."""
+    """Return whether compilation or one solver step may exceed the time limit by more than a second."""
     return size.nonzeros > QUICK_ROWS or size.side > QUICK_SIDES.get(solver, 0)
 
 
@@ -249,7 +249,7 @@ def all_variables(problem: cp.Problem) -> list[cp.Variable]:
 def make_result(
     solution: Solution, status: Status, n_iter: int, seconds: float, solver: str, relaxation: Relaxation
 ) -> Result:
-    """Return a solution as a `Result`; the trivial lower bound replaces one that a point or labels contradict."""
+    """Return a solution as a `Result`; the trivial bound replaces a lower bound that a point or labels contradict."""
     result = Result(
         value=solution.value,
         lower=solution.bracket.lower,
@@ -268,7 +268,7 @@ def make_result(
     if relaxation.pose is None:
         return result
     posed, point = relaxation.pose(), {"G": solution.G} if solution.G is not None else {"F": solution.F}
-    if posed.relaxation in ("labels", "labels_at_alpha"):  # of a failed solve there are none
+    if posed.relaxation in ("labels", "labels_at_alpha"):  # a failed solve has no labels
         point = {} if solution.labels is None else dict(zip(("labels", "direction"), solution.labels, strict=True))
     proofs = solution.proofs if result.invalid_bound is None else ()
     certificate = replace(posed, lower=result.lower, upper=result.upper, proofs=proofs, **point)

@@ -184,7 +184,7 @@ class BlockLagrangian(Lagrangian):
 
 
 def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
-    """Return whether the block strategy applies: few coordinates without an l1 weight, and a cold or a split start."""
+    """Return whether the block strategy applies: few coordinates without l1 weight; a cold or block diagonal start."""
     free = int(np.sum(problem.c == 0.0))
     applies = problem.pair_penalty.splits_into_blocks and free <= 8 and len(problem.c) - free >= 4
     return applies and (warm_start.U is None or is_block_diagonal(problem, warm_start.U))

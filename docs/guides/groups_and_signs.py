@@ -34,7 +34,7 @@ from diffrac_cvx.problem.formatting import format_ends
 
 # %%
 # A simulated table
-# ---------------
+# -----------------
 # The table has twelve panels of four columns. In the first panel, each column differs slightly between two groups of points.
 # `datasets.column_groups` derives groups from the column names of a data frame: here from the part before the first underscore.
 

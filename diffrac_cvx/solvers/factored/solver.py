@@ -90,8 +90,9 @@ def low_rank(
         Matrix of directions for a warm start, such as the solution for a similar penalty.  Its components are reused if
         none contains half of the features.  The solution returned is never worse.
     working_set : bool
-        Whether the working-set and block strategies are allowed; default True.  If the optimum is not unique, both
-        favour sparse solutions of low rank; without them the solution has generic rank, as with interior-point methods.
+        Whether strategies other than one block are allowed; default True.  If the optimum is not unique, the block and
+        working-set strategies favour sparse solutions of low rank; with one block the solution has generic rank, as
+        with interior-point methods.
     sample_weight : (n,) array, optional
         Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.  They also
         apply to the means by which X is centred.  A point of weight 0 still has a row in ``result.F``.

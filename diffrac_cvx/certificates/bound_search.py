@@ -127,7 +127,7 @@ def least_certified_t(
         if usable > 0.0 and np.isfinite(step):
             shortfall = partial(elimination_shortfall, split, u, M, C, whitened, step)
             best = min(best, first_certified(shortfall, t + 2.0 * step, MAX_TRIES))
-        if best <= t * (1.0 + 1e-9):  # uneliminated, nearly collinear columns need a larger t than whitened ones
+        if best <= t * (1.0 + 1e-9):  # given columns that are nearly collinear need a larger t than whitened ones
             break
     return best
 
@@ -244,26 +244,26 @@ def best_combination(
                 return top_eigenvalue(symmetric(solve_lower(L, K.T)))
         return np.inf
 
-    best, at, last = ratio(0.0), 0.0, 1.0
-    for tried in (float(weight) for weight in 10.0 ** np.arange(-8, 1)):
-        if B is None and is_above(WELL_CONDITIONED_EIGENVALUE, at):
+    best, weight_of_B, last = ratio(0.0), 0.0, 1.0
+    for larger in (float(weight) for weight in 10.0 ** np.arange(-8, 1)):
+        if B is None and is_above(WELL_CONDITIONED_EIGENVALUE, weight_of_B):
             break
-        found = ratio(tried)
+        found = ratio(larger)
         if found > best:
-            last = tried
+            last = larger
             break
         if found < best:
-            best, at = found, tried
-    if at >= 1e-4 and np.isfinite(best):  # smaller weights hardly change t
+            best, weight_of_B = found, larger
+    if weight_of_B >= 1e-4 and np.isfinite(best):  # smaller weights hardly change t
         refined = scipy.optimize.minimize_scalar(
             lambda log_weight: min(ratio(float(np.exp(log_weight))), 1e100),  # Brent's parabolas need finite numbers
-            bounds=(float(np.log(at / 10.0)), float(np.log(min(10.0 * at, last)))),
+            bounds=(float(np.log(weight_of_B / 10.0)), float(np.log(min(10.0 * weight_of_B, last)))),
             method="bounded",
             options={"maxiter": 5},
         )
         if refined.fun < best:
-            best, at = float(refined.fun), float(np.exp(refined.x))
-    return best, 1.0 - at, max(1.0 + (1.0 - at) * lowest, MIN_SHIFTED_EIGENVALUE)
+            best, weight_of_B = float(refined.fun), float(np.exp(refined.x))
+    return best, 1.0 - weight_of_B, max(1.0 + (1.0 - weight_of_B) * lowest, MIN_SHIFTED_EIGENVALUE)
 
 
 def top_eigenvalue(M: Array) -> float:

@@ -123,7 +123,7 @@ def proved_bounds(X: Any, given: Certificate) -> tuple[float, float]:
             raise DataError(f"its numbers leave the range of double precision ({error})") from error
 
 
-def never(n: int, d: int) -> bool:  # noqa: ARG001
+def never_streamed(n: int, d: int) -> bool:  # noqa: ARG001
     """Return False: the table is read into memory, however many rows it has."""
     return False
 
@@ -143,7 +143,7 @@ class Statement:
         if any(proof.G is not None for proof in given.proofs):
             are_many = many_rows
         elif any(proof.signs is not None or proof.diagonal is not None for proof in given.proofs):
-            are_many = never
+            are_many = never_streamed
         by_columns = given.penalty.has_l1 and given.relaxation == "directions"
         self.sample = read_points(X, weights, constraints=constraints, are_many=are_many, by_columns=by_columns)
         self.weights = np.ones(len(self.sample.X_all)) if weights is None else weights.of_all()

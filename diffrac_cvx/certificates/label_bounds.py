@@ -76,8 +76,8 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     D = diagonal + (1.0 - nu) * drift
     D = H.points.chunklets.sums(D) / sizes
     given = [] if mu is None else [1.0 - len(F) * mu / sizes]
-    tried = [LabelMultipliers(D, 1.0 - nu) for D in [D, *given]]
-    lower, best = max(((label_bound(H, one), one) for one in tried), key=lambda pair: pair[0])
+    candidates = [LabelMultipliers(D, 1.0 - nu) for D in [D, *given]]
+    lower, best = max(((label_bound(H, one), one) for one in candidates), key=lambda pair: pair[0])
     return Bracket(max(lower, 0.0), label_value(H, F, nu), H.points.n_excluded, best)
 
 
@@ -100,8 +100,8 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
     if alpha <= NEAR_BALANCE:
         # Y1 = 0 has a multiplier for every row; stationarity determines D up to one vector w, D_i f_i - (QQ'F)_i = w.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
-        tried = [LabelMultipliers(D, -np.inf) for D in [D, *given]]
-        best = max(tried, key=lambda one: label_bound(H, one, alpha))
+        candidates = [LabelMultipliers(D, -np.inf) for D in [D, *given]]
+        best = max(candidates, key=lambda one: label_bound(H, one, alpha))
         return Bracket(max(label_bound(H, best, alpha), 0.0), upper, n_excluded, best)
 
     def bound(weight: float) -> float:
@@ -170,7 +170,7 @@ def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None,
     middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
     expected, squares = int(weight < 0.0), row_products(G, G)
 
-    def holds(t: float) -> bool:
+    def is_bound(t: float) -> bool:
         shifted = sizes * (D - t)
         if not np.isfinite(t) or np.any(shifted == 0.0):
             return False
@@ -179,13 +179,13 @@ def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None,
         return int(np.sum(shifted < 0) + np.sum(values < error)) <= expected
 
     bad, good = 0.0, 1e-13
-    while not holds(-good):
+    while not is_bound(-good):
         bad, good = good, 4.0 * good
         if good > 1e6:
             return -np.inf
     while good > 1.01 * bad and good > 1e-13:
         middle_t = (bad * good) ** 0.5
-        bad, good = (bad, middle_t) if holds(-middle_t) else (middle_t, good)
+        bad, good = (bad, middle_t) if is_bound(-middle_t) else (middle_t, good)
     return -good
 
 

@@ -324,8 +324,8 @@ def prove(
     left = remainder.diagonal - np.bincount(labels, errors, minlength=m)[labels]
     open_labels = labels[~(left > round_up(1.0, m + 8) * sums)]  # all rows of the other components are dominant
     if len(open_labels) and remainder.Z.any():  # ZZ' connects its rows, and all nondominant ones
-        joined = np.isin(labels, np.append(open_labels, labels[remainder.Z.any(axis=1)]))
-        labels, open_labels = np.where(joined, m, labels), np.array([m])
+        is_joined = np.isin(labels, np.append(open_labels, labels[remainder.Z.any(axis=1)]))
+        labels, open_labels = np.where(is_joined, m, labels), np.array([m])
     order = np.flatnonzero(np.isin(labels, open_labels))
     order = order[np.argsort(labels[order], kind="stable")]
     violated, position = [], np.zeros(m, dtype=np.intp)

@@ -131,11 +131,11 @@ def single_precision(remainder: Remainder) -> tuple[Product | None, float]:
     if X is None:
         return None, 0.0
     w, scaled_K = remainder.gram_weights.astype(np.float32)[:, None], (K / c).astype(np.float32)
-    in_K = np.asarray(K.any(axis=0))  # often most columns of K are 0
+    is_nonzero = np.asarray(K.any(axis=0))  # often most columns of K are 0
 
     def product(block: slice, remaining: slice) -> Array32:
         G = np.asarray((X[:, block] * w).T @ X[:, remaining], dtype=np.float32)
-        j, k = np.flatnonzero(in_K[block]), np.flatnonzero(in_K[remaining])
+        j, k = np.flatnonzero(is_nonzero[block]), np.flatnonzero(is_nonzero[remaining])
         G[np.ix_(j, k)] += scaled_K[:, block][:, j].T @ scaled_K[:, remaining][:, k]
         return G
 

@@ -77,9 +77,9 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
         ws_bound, u, C_dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refine)
         gap = max(SUFFICIENT_GAP / 2.0 * point.value, 1.25 * (point.value - ws_bound))
         verdict, split = Verdict(), block_problem(problem, ws)
-        for tried in (gap, (gap * max(point.value - best.lower, 0.0)) ** 0.5):  # the second: the geometric mean
-            if tried < point.value - best.lower:
-                found = check_kkt(split, u, C_dual, (1.0 - point.value + tried) / problem.mean_inverse(u))
+        for target_gap in (gap, (gap * max(point.value - best.lower, 0.0)) ** 0.5):  # the second: the geometric mean
+            if target_gap < point.value - best.lower:
+                found = check_kkt(split, u, C_dual, (1.0 - point.value + target_gap) / problem.mean_inverse(u))
                 best = best_of(best, found.bound or TRIVIAL)
                 verdict = verdict if len(verdict.violated) else found
         is_near = best.lower >= (1.0 - SUFFICIENT_GAP) * point.value
@@ -122,8 +122,8 @@ def expand_working_set(
     C = expanded.pair_penalty.project_safe(expanded.X.weighted_gram(u) - expanded.summed_A)
     C[:w, :w] = C_ws
     if verdict.C is not None:
-        _, mine, named = np.intersect1d(new, verdict.violated, return_indices=True)
-        rows, columns = np.append(np.arange(w), w + mine), w + mine
+        _, new_positions, named = np.intersect1d(new, verdict.violated, return_indices=True)
+        rows, columns = np.append(np.arange(w), w + new_positions), w + new_positions
         C[np.ix_(rows, columns)] = verdict.C[np.ix_(np.append(np.arange(w), w + named), named)]
         C[columns, :w] = C[:w, columns].T
     return both[order], C[np.ix_(order, order)], order
@@ -197,8 +197,8 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
         Z = np.hstack([Z, violated[:, low] * np.sqrt(lift - values[low])])
         corrected = base.with_correction(Z)
     least_first = np.argsort(values, kind="stable")[: max(int(np.sum(values < 0.0)), 1)]
-    violated, lacking = violated[:, least_first], np.clip(-values[least_first], 1e-100, 1e100)
-    weight = problem.pair_penalty.restrict(outside).group_sums(violated**2 @ lacking)
+    violated, deficits = violated[:, least_first], np.clip(-values[least_first], 1e-100, 1e100)
+    weight = problem.pair_penalty.restrict(outside).group_sums(violated**2 @ deficits)
     order = np.argsort(-weight, kind="stable")
     heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
     return failed_check(remainder, heavy, violated[:, :MAX_DIRECTIONS])

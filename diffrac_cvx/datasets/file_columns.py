@@ -344,9 +344,9 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
         is_header = bool(np.all(steps > 0) or np.all(steps < 0))
         if not texts and all(WHOLE_NUMBER.fullmatch(entry) for column in columns for entry in column):
             is_header = bool(np.all(steps == 1)) and len(steps) > 0
-    is_above_numbers = any(is_mostly_numeric(columns[j]) for j in texts)
-    is_header &= is_above_numbers or not any(first[j] in columns[j] for j in texts)
-    if is_header and is_above_numbers and not numbers:
+    has_numbers_below = any(is_mostly_numeric(columns[j]) for j in texts)
+    is_header &= has_numbers_below or not any(first[j] in columns[j] for j in texts)
+    if is_header and has_numbers_below and not numbers:
         return True, ""
     shown = f"the first line ({format_list(first)})"
     if is_header:

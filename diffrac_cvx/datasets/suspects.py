@@ -132,12 +132,13 @@ def are_dates(column: Array) -> bool:
         whole //= 100
     first, middle, last = whole // 10_000, whole // 100 % 100, whole % 100
     century, swapped = np.where(first < 100, 2000 + first, first), whole // 1_000_000
-    readings = (
+    date_formats = (
         (century, middle, last), (whole % 10_000, first % 100, swapped), (whole % 10_000, swapped, first % 100),
         (whole // 100, last, 1), (whole, 1, 1),
     )  # fmt: skip
     return any(
-        np.all((YEARS[0] <= y) & (y <= YEARS[1]) & (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31)) for y, m, d in readings
+        np.all((YEARS[0] <= y) & (y <= YEARS[1]) & (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31))
+        for y, m, d in date_formats
     )
 
 

@@ -132,8 +132,8 @@ def follow_path(
             break
         if result is None or setting != grid[k - 1][0]:
             # a solution with all features, or with other features than a half-sample, is a bad start for few features
-            is_bad = is_wide_and_sparse(X, setting) and (bool(starts) or grid[k - 1][0].lam == 0.0)
-            result = solve_setting(X, setting, None if is_bad else starts[k] if starts else last, tol)
+            is_unsuitable = is_wide_and_sparse(X, setting) and (bool(starts) or grid[k - 1][0].lam == 0.0)
+            result = solve_setting(X, setting, None if is_unsuitable else starts[k] if starts else last, tol)
             last = result if result.G is not None else last
         found.append(round_to_partition(X, setting, result, count, seed))
     return found

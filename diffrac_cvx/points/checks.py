@@ -284,8 +284,8 @@ def warn_constant(constant: npt.NDArray[np.bool_], warn: bool, names: Sequence[o
     elif constant.any():
         one = constant.sum() == 1
         which = f"{'column' if one else 'columns'} {format_indices(constant, names=names)} of X"
-        does = "is constant up to rounding and carries" if one else "are constant up to rounding and carry"
-        warn_degenerate(f"{which} {does} no information.", warn)
+        predicate = "is constant up to rounding and carries" if one else "are constant up to rounding and carry"
+        warn_degenerate(f"{which} {predicate} no information.", warn)
 
 
 def warn_degenerate(message: str, warn: bool = True) -> None:

@@ -314,16 +314,16 @@ class Constraints:
         >>> Constraints(must_link=[(0, 5), (1, 2)], sizes=(2, 4), n_points=6).take([5, 3, 0]).must_link.tolist()
         [[2, 0]]
         """
-        kept = read_rows(rows, self.n_points)
-        m, points = len(kept), [*self.bags, *self.order, self.must_link.ravel(), self.cannot_link.ravel(), kept]
+        indices = read_rows(rows, self.n_points)
+        m, points = len(indices), [*self.bags, *self.order, self.must_link.ravel(), self.cannot_link.ravel(), indices]
         place = np.full(max(self.n_points or 0, *(int(part.max(initial=-1)) + 1 for part in points)), -1, dtype=np.intp)
-        place[kept] = np.arange(m)
+        place[indices] = np.arange(m)
         new: dict[str, Any] = {"n_points": m}
         for name in ("must_link", "cannot_link"):
             ends = place[getattr(self, name)]
             new[name] = ends[np.all(ends >= 0, axis=1)]
         for name in ("labels", "groups"):
-            new[name] = None if (values := getattr(self, name)) is None else values[kept]
+            new[name] = None if (values := getattr(self, name)) is None else values[indices]
         new["bags"] = tuple(bag for bag in (place[bag] for bag in self.bags) if np.all(bag >= 0))
         chains = (chain[chain >= 0] for chain in (place[chain] for chain in self.order))
         new["order"] = tuple(chain for chain in chains if len(chain) > 1)
@@ -332,7 +332,7 @@ class Constraints:
                 raise DataError("sizes is about all points, whose number is unknown. Pass n_points= to Constraints.")
             low, high = max(self.sizes[0] - (self.n_points - m), 0), min(self.sizes[1], m)
             new["sizes"] = None if (low, high) == (0, m) else (low, high)
-        new["at_most"], new["equal"] = rows_of_some(self.at_most, self.equal, kept)
+        new["at_most"], new["equal"] = rows_of_some(self.at_most, self.equal, indices)
         made = Constraints()
         for name, value in {**vars(self), **new}.items():
             object.__setattr__(made, name, value)
@@ -343,8 +343,8 @@ class Constraints:
         lengths = {name: None if (one := getattr(self, name)) is None else len(one) for name in ("labels", "groups")}
         pairs = {name: getattr(self, name) for name in ("at_most", "equal")}
         columns = {name: None if pair is None else pair[0].shape[1] for name, pair in pairs.items()}
-        every = {**lengths, **columns, "n_points": self.n_points}
-        return {name: size for name, size in every.items() if size is not None}
+        sizes = {**lengths, **columns, "n_points": self.n_points}
+        return {name: size for name, size in sizes.items() if size is not None}
 
     def require_points(self, n: int) -> None:
         """Raise DataError if the constraints were made for another number of points, or one is out of range."""
@@ -411,23 +411,23 @@ class Constraints:
         first, second = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
         sign = np.concatenate([np.broadcast_to(s, len(i)) for i, _, s in parts])
         # Each point has two nodes, one for each sign; the virtual point n has the label +1.
-        double = n + 1
-        ends = np.concatenate([second, second + double])
-        ends = np.where(np.tile(sign, 2) > 0, ends, (ends + double) % (2 * double))
-        starts = np.concatenate([first, first + double])
-        graph = scipy.sparse.coo_array((np.ones(len(starts)), (starts, ends)), shape=(2 * double, 2 * double)).tocsr()
+        half = n + 1
+        ends = np.concatenate([second, second + half])
+        ends = np.where(np.tile(sign, 2) > 0, ends, (ends + half) % (2 * half))
+        starts = np.concatenate([first, first + half])
+        graph = scipy.sparse.coo_array((np.ones(len(starts)), (starts, ends)), shape=(2 * half, 2 * half)).tocsr()
         node = connected_components(graph, directed=False)[1]
-        wrong = np.flatnonzero(node[:double] == node[double:])
+        wrong = np.flatnonzero(node[:half] == node[half:])
         if len(wrong):
             contradicted = wrong[wrong < n].tolist()  # without the virtual point
             points = f"{'point' if len(contradicted) == 1 else 'points'} {list_first(contradicted)}"
             raise DataError(f"the constraints on {points} contradict each other. Remove one of them.")
-        pair = np.minimum(node[:double], node[double:])
+        pair = np.minimum(node[:half], node[half:])
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n
-        signs = np.where(node[:double] == node[heads][membership], 1.0, -1.0)
+        signs = np.where(node[:half] == node[heads][membership], 1.0, -1.0)
         labeled = membership[n] if self.labels is not None and np.any(self.labels != 0.0) else -1
-        return Chunklets(membership, signs, int(labeled)).subset(np.arange(double) < n)
+        return Chunklets(membership, signs, int(labeled)).subset(np.arange(half) < n)
 
 
 def chunklets_of(constraints: Constraints | Chunklets | None, n: int) -> Chunklets:

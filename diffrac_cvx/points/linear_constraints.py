@@ -61,8 +61,8 @@ class LinearConstraints(NamedTuple):
     def violated(self, y: Array, slacks: float = 2.0) -> list[str]:
         """Return the names of the rows that labels violate by more than `slacks` times their rounding errors."""
         over = self.at_most.coefficients @ y - self.at_most.right > slacks * self.at_most.slack
-        apart = np.abs(self.equal.coefficients @ y - self.equal.right) > slacks * self.equal.slack
-        found = [*np.array(self.at_most.names, dtype=object)[over], *np.array(self.equal.names, dtype=object)[apart]]
+        unequal = np.abs(self.equal.coefficients @ y - self.equal.right) > slacks * self.equal.slack
+        found = [*np.array(self.at_most.names, dtype=object)[over], *np.array(self.equal.names, dtype=object)[unequal]]
         return list(dict.fromkeys(found))
 
     def are_contradicted(self, signs: Array) -> bool:
@@ -137,7 +137,7 @@ def read_linear(given: Any, name: str) -> tuple[Sparse, Array]:
     return A, b
 
 
-def rows_of_some(at_most: Pair | None, equal: Pair | None, kept: Indices) -> tuple[Pair | None, Pair | None]:
+def rows_of_some(at_most: Pair | None, equal: Pair | None, indices: Indices) -> tuple[Pair | None, Pair | None]:
     """Return the inequalities and equations on some of the points that those on all points imply.
 
     The other labels contribute at most the sum of the absolute values of their coefficients.  An equation with such
@@ -146,13 +146,13 @@ def rows_of_some(at_most: Pair | None, equal: Pair | None, kept: Indices) -> tup
     (inequalities, equations), loose = [list[Pair](), list[Pair]()], list[Pair]()
     for pair, exact in ((at_most, inequalities), (equal, equations)):
         if pair is not None:
-            (A, b), others = pair, np.setdiff1d(np.arange(pair[0].shape[1]), kept)
-            reach, inside = (np.asarray(abs(A[:, part]).sum(axis=1)).ravel() for part in (others, kept))
+            (A, b), others = pair, np.setdiff1d(np.arange(pair[0].shape[1]), indices)
+            reach, inside = (np.asarray(abs(A[:, part]).sum(axis=1)).ravel() for part in (others, indices))
             is_cut = reach > 0.0
-            exact.append((A[~is_cut][:, kept], b[~is_cut]))
+            exact.append((A[~is_cut][:, indices], b[~is_cut]))
             for sign in (1.0,) if exact is inequalities else (1.0, -1.0):
                 binds = is_cut & (sign * b + reach < inside)
-                loose.append((sign * A[binds][:, kept], sign * b[binds] + reach[binds]))
+                loose.append((sign * A[binds][:, indices], sign * b[binds] + reach[binds]))
     return tuple(join_pairs(parts) for parts in ([*inequalities, *loose], equations))  # type: ignore[return-value]
 
 

@@ -215,10 +215,10 @@ class Rows(ABC):
             q = squared_norms(block @ U)
             roots, small = np.sqrt(q), q < floors[-1]  # the few rows with small q are added for each floor
             safe = np.where(small, 1.0, roots)
-            gram, few = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
-            floored = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
-            grams = np.stack([gram + few.T @ (few / below[:, None]) for below in floored])
-            inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored @ few.any(axis=1)
+            gram, small_rows = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
+            floored_roots = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
+            grams = np.stack([gram + small_rows.T @ (small_rows / below[:, None]) for below in floored_roots])
+            inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored_roots @ small_rows.any(axis=1)
             return grams, inverse_sums, float(roots.sum()), float(q.sum())
 
         return cast(WeightedSums, self.add(of_block))

@@ -181,13 +181,13 @@ class StreamedRows(Rows):
         """Return the rows at increasing indices; those of a memory map are read a few pages at a time."""
         if isinstance(self.table, SlicedTable):
             return self.with_table(take_rows(self.table, indices)).array()
-        picked = []
+        selected = []
         for start in range(0, len(indices), BLOCK_ROWS):
             some = indices[start : start + BLOCK_ROWS]
-            picked.append(self.table[some])
+            selected.append(self.table[some])
             release_pages(self.table[some[0] : some[-1] + 1])
         stack = scipy.sparse.vstack if scipy.sparse.issparse(self.table) else np.concatenate
-        return self.with_table(stack(picked)).array()
+        return self.with_table(stack(selected)).array()
 
     def in_columns(self) -> ColumnRows:
         table = self.array()

@@ -72,9 +72,9 @@ def descend(R: Array, n_clusters: int, clusters: ClusterIndices) -> Partition:
         clusters, objective = changed, changed_objective
     clusters, values = clusters.copy(), fitted_values(R, corners, clusters)
     # A move from corner v to w adds 2 r'S(w - v) + |r|^2 |w - v|^2 to |R'F|^2, S = R'F.
-    jump = row_products(R, R) * (2.0 * n_clusters / (n_clusters - 1.0))
+    corner_terms = row_products(R, R) * (2.0 * n_clusters / (n_clusters - 1.0))
     for _ in range(int(MAX_MOVE_WORK / (2 * R.size + 5 * len(R) * n_clusters + 1))):
-        gains = 2.0 * (values - values[m, clusters][:, None]) + jump[:, None]
+        gains = 2.0 * (values - values[m, clusters][:, None]) + corner_terms[:, None]
         gains[m, clusters] = 0.0
         i, k = divmod(int(np.argmax(gains)), n_clusters)
         if gains[i, k] <= MIN_GAIN or is_late():
@@ -133,9 +133,9 @@ def neighbor_graph(points: Array, k: int) -> scipy.sparse.csr_array:
     near = []
     for start in range(0, m, BLOCK_ROWS):
         block = points[start : start + BLOCK_ROWS]
-        far = norms - 2.0 * block @ points.T
-        far[np.arange(len(block)), start + np.arange(len(block))] = np.inf
-        near.append(np.argpartition(far, k - 1, axis=1)[:, :k])
+        distances = norms - 2.0 * block @ points.T
+        distances[np.arange(len(block)), start + np.arange(len(block))] = np.inf
+        near.append(np.argpartition(distances, k - 1, axis=1)[:, :k])
     A = scipy.sparse.csr_array((np.ones(m * k), np.concatenate(near).ravel(), np.arange(0, m * k + 1, k)), shape=(m, m))
     chain: Any = scipy.sparse.diags_array([np.full(m - 1, CHAIN_WEIGHT)] * 2, offsets=[-1, 1])
     return scipy.sparse.csr_array((A + A.T) / 2.0 + chain)

@@ -230,7 +230,7 @@ def alternate_fits(
     for _ in range(MAX_SCORE_ROUNDS):
         Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
         W = regression.directions(Z - X.mean_of(Z))
-        W = unit_within(table @ W.T, clusters, X.weights).T @ W
+        W = whiten_within(table @ W.T, clusters, X.weights).T @ W
         points, previous = table @ W.T, clusters
         clusters = assign(points, previous)
         if np.array_equal(renumber(clusters), renumber(previous)) or is_late():
@@ -238,7 +238,7 @@ def alternate_fits(
     return clusters, points, W
 
 
-def unit_within(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
+def whiten_within(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
     """Return T, (k, rank of the points), such that points @ T has identity covariance within clusters."""
     centered = points - mean_of(points, sample_weight)
     weighted = scale_by_sqrt_weights(centered, sample_weight)

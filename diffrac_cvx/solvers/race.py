@@ -67,11 +67,11 @@ class Runner:
         """Whether the certified relative gap is at most 1 %, so that others are unlikely to overtake it."""
         return self.bounds.gap <= NEARLY_DONE * self.bounds.upper
 
-    def advance(self, ended: Iterate | None = None) -> Iterate | None:
+    def advance(self, predecessor: Iterate | None = None) -> Iterate | None:
         """Return the next iterate, or None at a pause, and count the operations so far."""
         before = work_done()
         try:
-            found = self.points.send(ended)
+            found = self.points.send(predecessor)
         finally:
             self.used += work_done() - before
         self.pause = found if isinstance(found, Pause) else Pause()
@@ -84,7 +84,7 @@ class Runner:
         return found
 
 
-def turns(racing: Sequence[Runner]) -> list[tuple[Runner, float]]:
+def later_round(racing: Sequence[Runner]) -> list[tuple[Runner, float]]:
     """Return the strategies of a round after the first, in their order, each with its fraction of a slice."""
     first, *others = sorted(racing, key=lambda one: (one.in_vain // PATIENCE, one.bounds.gap, one.used))
     limit = 3.0 * min(one.bounds.gap for one in racing)
@@ -114,24 +114,24 @@ def race(
         one.advance()
     racing, size = list(runners), FIRST_SLICE
     failure: Exception | None = None
-    ended: Iterate | None = None
+    predecessor: Iterate | None = None
     while racing:
         is_first_round = not any(one.bounds.lower > 0.0 for one in racing)
-        for one, fraction in [(one, 1.0) for one in racing] if is_first_round else turns(racing):
+        for one, fraction in [(one, 1.0) for one in racing] if is_first_round else later_round(racing):
             if is_first_round and any(other.is_nearly_done for other in racing):
                 break
             used, gap = one.used, one.bounds.gap
             one.allowed += fraction * size
             while one.may_continue or racing == [one]:
                 try:
-                    found = one.advance(ended)
+                    found = one.advance(predecessor)
                 except StopIteration:
-                    ended = one.last
+                    predecessor = one.last
                     racing.remove(one)
                     break
                 except (ArithmeticError, ValueError, EarlyExitError) as error:
-                    ends_all = stopping.status is not None  # the limit of time, or the callback
-                    if ends_all or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
+                    stops_race = stopping.status is not None  # the limit of time, or the callback
+                    if stops_race or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
                         raise
                     # Otherwise only this strategy ends: its numbers leave the range of doubles, its matrices do not fit
                     # in memory, or its next step would take longer than the time left.

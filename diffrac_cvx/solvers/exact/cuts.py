@@ -133,7 +133,7 @@ class CutRelaxation:
         T.ravel()[self.places] = values
         return T + T.T
 
-    def keep(self, mask: npt.NDArray[np.bool_]) -> None:
+    def keep_only(self, mask: npt.NDArray[np.bool_]) -> None:
         """Keep the inequalities selected by a mask, and the linear constraints themselves."""
         masks = self.split(mask)
         if isinstance(self.parts[-1], Products):
@@ -213,9 +213,11 @@ class CutRelaxation:
             image, D = self.rows.T @ F, U
             value, G = -m * inner(image, image), (-2.0 * m) * (self.rows @ image)
         if len(self.force):
-            excess = self.E.T @ F
-            value += m * (STIFFNESS_EQUAL * inner(excess, excess) + inner(self.force, excess))
-            G += m * (self.E @ (2.0 * STIFFNESS_EQUAL * excess + self.force))
+            equation_residual = self.E.T @ F
+            value += m * (
+                STIFFNESS_EQUAL * inner(equation_residual, equation_residual) + inner(self.force, equation_residual)
+            )
+            G += m * (self.E @ (2.0 * STIFFNESS_EQUAL * equation_residual + self.force))
         if self.n_cuts or self.floors is not None:
             Y = F @ F.T
             shifted = np.maximum(g + self.stiffness * self.violations(Y), 0.0)
@@ -264,13 +266,13 @@ class CutRelaxation:
         self.parts = [each._replace(multipliers=part) for each, part in zip(self.parts, parts, strict=True)]
         if self.floors is not None:
             self.floors = self.raised_floors(Y)
-        excess = self.E.T @ self.F
-        self.force = self.force + 2.0 * STIFFNESS_EQUAL * excess
+        equation_residual = self.E.T @ self.F
+        self.force = self.force + 2.0 * STIFFNESS_EQUAL * equation_residual
         if len(self.U):
             self.relative = self.relative_C(self.root @ self.U / len(self.F) ** 0.5)
             self.C = self.relative * self.box + np.diag(self.problem.c**2)
             self.rows = self.whitened_rows()
-        return max(float(violations.max(initial=0.0)), float(np.abs(excess).max(initial=0.0)))
+        return max(float(violations.max(initial=0.0)), float(np.abs(equation_residual).max(initial=0.0)))
 
     def raised_floors(self, Y: Array) -> Array:
         """Return the multipliers of Y_ij >= -1/(K - 1) in the augmented Lagrangian, symmetric with a zero diagonal."""
@@ -359,7 +361,7 @@ class CutRelaxation:
             n_new += sum(self.add(*violated_cliques(self.F, q, self.rng, limit // 2)) for q in SIZES[1:])
         return n_new, fraction
 
-    def turn(self, vectors: Array) -> None:
+    def rotate(self, vectors: Array) -> None:
         """Rotate [F; U] to its principal axes, drop negligible ones, and add directions that violate the dual."""
         singular, axes = np.linalg.svd(np.vstack([self.F, self.U]), full_matrices=False)[1:]
         kept = axes[singular > NEGLIGIBLE * singular[0]].T
@@ -367,7 +369,7 @@ class CutRelaxation:
             self.F, self.U, self.force = self.F @ kept, self.U @ kept, self.force @ kept
             self.append(vectors)
 
-    def widen(self, vectors: Array) -> None:
+    def add_directions(self, vectors: Array) -> None:
         """Add directions that violate the dual if F has full rank."""
         singular, k = np.linalg.svd(self.F, compute_uv=False), self.F.shape[1]
         if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < len(self.F):
@@ -429,13 +431,13 @@ class CutRelaxation:
                 return status
             # 2. New directions, in which the dual is violated.
             if gaps[-1] > self.settled_gap * gaps[0]:
-                self.turn(vectors)
+                self.rotate(vectors)
             elif best - computed > 2.0 * max(excess, 0.0):
-                self.widen(vectors)
+                self.add_directions(vectors)
             # 3. Violated inequalities.
             self.n_rounds += 1
             Y = self.F @ self.F.T
-            self.keep((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
+            self.keep_only((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
             n_new, fraction = self.separate(Y, fraction)
             # 4. Steps of the augmented Lagrangian, more of them if the round did not improve the bound.
             memory, n_updates = Memory(), n_updates + (1 if computed < highest else -1)

@@ -79,9 +79,9 @@ class Memory:
 
     def rotate(self, Q: Array) -> None:
         """Transform the memory for a change of the unknown from U to UQ."""
-        turned = [(step @ Q, change @ Q) for step, change, _ in self.pairs]
+        rotated = [(step @ Q, change @ Q) for step, change, _ in self.pairs]
         self.pairs.clear()
-        for step, change in turned:
+        for step, change in rotated:
             self.add(step, change)
 
 
@@ -363,8 +363,8 @@ def append_violated_directions(
     if M is None:
         M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - problem.B - C
-    few_of_many = most < len(S) and len(S) > LARGE_SIZE
-    values, vectors = lanczos(S.dot, len(S), free, "LA", 1e-4) if few_of_many else eigh(S)
+    is_partial = most < len(S) and len(S) > LARGE_SIZE
+    values, vectors = lanczos(S.dot, len(S), free, "LA", 1e-4) if is_partial else eigh(S)
     new = vectors[:, values > 0.0][:, -free:]
     return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1) + 1e-12) * new])
 

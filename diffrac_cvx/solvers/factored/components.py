@@ -251,8 +251,8 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
                 labels = join_labels(labels, joins.j, joins.k)
                 # A pair is expected to join if |G_jk| exceeds its bound by half; a block of most coordinates is not
                 # worthwhile.
-                far = verdict.pairs.take(np.flatnonzero(np.abs(verdict.pairs.G) > 1.5 * verdict.pairs.bound))
-                if 2 * np.bincount(join_labels(labels, far.j, far.k)).max() > m:
+                likely_pairs = verdict.pairs.take(np.flatnonzero(np.abs(verdict.pairs.G) > 1.5 * verdict.pairs.bound))
+                if 2 * np.bincount(join_labels(labels, likely_pairs.j, likely_pairs.k)).max() > m:
                     return
                 blocks, point, C = merge_blocks(blocks, point, C, labels, u, t)
                 best, since = np.inf, 0

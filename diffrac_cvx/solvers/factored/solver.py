@@ -125,12 +125,13 @@ def low_rank(
     def iterates(problem: DirectionProblem, warm_start: WarmStart) -> Iterator[Iterate]:
         done = 0
         if problem.X.is_streamed:  # samples of the rows, then passes over all rows or a race in memory
-            last, to_end = None, not problem.has_l1 or not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
-            for found in sampling.sampling_iterates(problem, warm_start, stopping, until_converged=to_end):
+            last = None
+            until_converged = not problem.has_l1 or not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
+            for found in sampling.sampling_iterates(problem, warm_start, stopping, until_converged=until_converged):
                 if isinstance(found, Iterate):
                     last = found
                     yield found
-            if to_end:
+            if until_converged:
                 return
             if last is not None:
                 done, is_split = last.n_iter, components.is_block_diagonal(problem, last.U)
@@ -164,22 +165,22 @@ def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stoppin
     """
     n, size = problem.X.shape
     twenty_steps, certificate = 20.0 * (7.0 * n + 4.0 * size) * size**2, 60.0 * float(size) ** 3  # at full rank
-    ended = yield Pause(twenty_steps + certificate)
+    predecessor = yield Pause(twenty_steps + certificate)
     copies_of_V = 16  # held at once
     if copies_of_V * 8.0 * size**2 > available_memory():
         raise EarlyExitError(Status.OUT_OF_MEMORY)
-    if ended is not None and ended.point is not None:
+    if predecessor is not None and predecessor.point is not None:
         # The multiplier is M - A, projected on the dual set, as if V were diagonal.
-        excess = problem.X.weighted_gram(problem.inverse_sqrt(ended.point.q)) - problem.A
-        warm_start = WarmStart(ended.U, problem.pair_penalty.project_safe(excess))
+        multiplier = problem.X.weighted_gram(problem.inverse_sqrt(predecessor.point.q)) - problem.A
+        warm_start = WarmStart(predecessor.U, problem.pair_penalty.project_safe(multiplier))
     by_rows = problem_by_rows(problem)
     if by_rows is problem:
         U, C = warm_start.as_dense
         if warm_start.point is not None:
             yield Iterate(warm_start.point.U, 0, DualPoint(C=C), warm_start.point)
         if U is not None:  # a small full-rank perturbation lets every coordinate enter
-            wide = np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2)) / size * np.eye(size)])
-            U = wide if wide.shape[1] <= size else psd_factor(times(wide, wide.T), rtol=1e-14)
+            full_rank = np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2)) / size * np.eye(size)])
+            U = full_rank if full_rank.shape[1] <= size else psd_factor(times(full_rank, full_rank.T), rtol=1e-14)
         yield from augmented_lagrangian.one_block_iterates(problem, stopping.max_iter, U, C)
     else:
         yield from sampling.sampling_iterates(by_rows, warm_start, stopping, until_converged=True)

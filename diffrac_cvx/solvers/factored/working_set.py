@@ -110,26 +110,26 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         tol = stopping.tolerance(upper)
         goal = min(goal, max(tol, 0.3 * upper))
         reduction = GAP_REDUCTION if len(ws) < LARGE_WORKING_SET else CAUTIOUS_REDUCTION
-        failed, split = 0.0, block_problem(problem, ws)  # failed: a gap that could not be certified
+        failed_gap, split = 0.0, block_problem(problem, ws)  # failed_gap: one that could not be certified
         while checked:
             known = upper - best.lower
             goal = min(goal, max(tol, known / reduction))
             # Try the gap that the solution on the working set permits; after a failure, a mean of the failed and the
             # certified gap.
-            tried = (failed * known) ** 0.5 if failed else max(goal, gap / TARGET)
-            if tried > (0.9 * known if failed else max(goal, 0.6 * known)):
+            target_gap = (failed_gap * known) ** 0.5 if failed_gap else max(goal, gap / TARGET)
+            if target_gap > (0.9 * known if failed_gap else max(goal, 0.6 * known)):
                 break
             yield Pause()
-            t = (1.0 - upper + 0.99 * tried) / problem.mean_inverse(u)
+            t = (1.0 - upper + 0.99 * target_gap) / problem.mean_inverse(u)
             found = check_kkt(split, u, C_dual, t)
             if found.bound is None:
-                failed, verdict = tried, verdict if len(verdict.violated) else found
+                failed_gap, verdict = target_gap, verdict if len(verdict.violated) else found
                 continue
             best, proved = best_of(best, found.bound), True
             if upper - best.lower <= tol:
                 break
-            goal = goal if failed else max(tol, tried / reduction)
-        if failed:  # a smaller step next
+            goal = goal if failed_gap else max(tol, target_gap / reduction)
+        if failed_gap:  # a smaller step next
             goal = max(goal, (upper - best.lower) / 2.0)
         if proved:
             yield iterate._replace(bound=best)

@@ -310,7 +310,7 @@ class Statement:
             if given.linear is not None:
                 self.require_linear(given.linear, y)
             y = sample.with_weight(y)
-            value = min(  # of y or of -y, with known signs
+            value = min(  # of y or of -y, with sign constraints
                 certified_labels_value(points, sign * y, sign * direction, given.nu, penalty)
                 for sign in ((1.0,) if penalty.is_even else (1.0, -1.0))
             )

@@ -48,8 +48,8 @@ class RoundingBound:
     def or_trivial(self, G: Factor) -> tuple[Factor, float]:
         """Return V = GG' with an upper bound on its value, or V = 0, of value 1, if that bound is not below 1.
 
-        With known signs, V is replaced by a feasible one nearby.  The rows of G may be large and cancel if the scales
-        of the coordinates span the whole range of double precision.
+        With sign constraints, V is replaced by a feasible one nearby.  The rows of G may be large and cancel if the
+        scales of the coordinates span the whole range of double precision.
         """
         d = self.X.shape[1]
         pair_penalty = weights_of(self.penalty, d)

@@ -66,8 +66,8 @@ def solve(
     time_limit : float, optional
         Time limit in seconds, compilation included; CLARABEL and SCS only.  The first call also counts the seconds that
         the builder of the relaxation took, such as the import of CVXPY.  If the solve may take longer than a second,
-        the solver runs in a subprocess with one thread.  It stops a little earlier and returns its current point; if it
-        does not, the process is ended at the limit without a solution.
+        the solver runs in a subprocess with one thread.  The solver stops a little before the limit and returns its
+        current point; otherwise the subprocess is terminated at the limit, without a solution.
     memory_limit : float, optional
         Upper limit in GB on the estimated memory; by default the free memory of the machine.
     callback : callable, optional
@@ -82,7 +82,7 @@ def solve(
     Result
         The status is INACCURATE if the certified gap exceeds tol, USER_LIMIT if this is due to an iteration or time
         limit, STOPPED if the callback stopped the solver, and FAILED if it returned no solution for any other reason.
-        If the bounds are those of the best labels, as under linear constraints, it is RELAXED if only the relaxation
+        If the bounds refer to the best labels, as with linear constraints, the status is RELAXED if only the relaxation
         itself is solved to within tol.
 
     Raises

@@ -71,9 +71,9 @@ for name, found in {
     print(f"{name:16} {found.bracket}")
 
 # %%
-# `constrained_alpha` accepts constraints, but they may be infeasible at its imbalance; `compare` skips it. With more than two
-# clusters, `DiffracClustering` accepts must-link constraints only. Its ``labels_`` satisfy all constraints; ``predict`` uses the
-# decision function alone and may violate them.
+# `constrained_alpha` also accepts constraints, but they may be infeasible at its imbalance, so `compare` skips it. With more than
+# two clusters, `DiffracClustering` accepts must-link constraints only. Its ``labels_`` satisfy all constraints; ``predict`` uses
+# the decision function alone and may violate them.
 #
 # Labels that satisfy the constraints
 # -----------------------------------

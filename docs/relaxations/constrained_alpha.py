@@ -9,10 +9,11 @@ Imbalance fixed: constrained_alpha
 
 Equation (7), section 2.2. The paper states it without the ridge a, which enters as in Eq. (16).
 
-**Where it comes from.** Given y, without a ridge, the best direction is least squares, :math:`v = (X^\top X)^{+} X^\top y`, and leaves
-:math:`\tfrac1n y^\top (\Pi_n - H) y`. This is linear in :math:`y y^\top`, for which Y stands. The diagonal says that labels
-are −1 or 1. The last constraint fixes the imbalance :math:`(1^\top y / n)^2` of the clusters: 0 if they have equal sizes, 1
-if there is one cluster only. Without it :math:`Y = 1 1^\top` is optimal with value 0.
+**Where it comes from.** Given y, without a ridge, the best direction is the least-squares solution
+:math:`v = (X^\top X)^{+} X^\top y`, and the residual is :math:`\tfrac1n y^\top (\Pi_n - H) y`. This is linear in
+:math:`y y^\top`, which Y replaces. The constraint on the diagonal expresses that labels are −1 or 1. The last constraint fixes
+the imbalance :math:`(1^\top y / n)^2` of the clusters: 0 if they have equal sizes, 1 if there is one cluster only. Without it
+:math:`Y = 1 1^\top` is optimal with value 0.
 
 **Equivalences.** With q(α) its value and p(ν) that of :doc:`penalized_nu`, :math:`p(\nu) = \min_\alpha q(\alpha) + \nu\alpha`.
 q is convex, so the penalty reaches every α at which q has a slope −ν with ν in [0, 1]; the example below checks it.

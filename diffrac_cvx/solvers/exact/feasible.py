@@ -1,4 +1,4 @@
-"""Best labels for given scores under linear constraints.
+"""Best labels for given scores and linear constraints.
 
 Bags, sizes and chains have closed forms; other constraints need an integer program.  Chunklets that share no row are
 independent, so each connected set of rows is solved separately.

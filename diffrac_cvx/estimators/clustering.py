@@ -100,7 +100,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     time_limit : float, optional
         Time limit of `fit` in seconds; rounding and directions use the time that the solver leaves.
     standardize : bool
-        Whether features are scaled to unit variance, so that the penalty treats them equally; default True.
+        Scaling of the features to unit variance, so that the penalty treats them equally.
     groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
         Feature groups, as for `Penalty`: with ``lam`` > 0 groups are selected or excluded as a whole.  Columns are
         given by index or, for a data frame, by name; each belongs to one group.

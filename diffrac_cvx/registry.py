@@ -194,7 +194,7 @@ class RelaxationRecord:
         return "CLARABEL" if is_small else "SCS"
 
     def estimate_seconds(self, solver: str, n: int, d: int) -> float:
-        """Estimate the seconds that a CVXPY solver takes to a gap of 1e-4, infinite for one that has to be selected.
+        """Estimate the seconds of a CVXPY solver to a gap of 1e-4; infinite if it must be selected by name.
 
         An iteration of SCS decomposes a matrix of this side, and it takes about 1500 of them; a step of CLARABEL
         factors a matrix of side^2 / 2 rows.  Measured at sides of 30 to 300, with errors of a factor of three.

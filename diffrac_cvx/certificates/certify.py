@@ -152,7 +152,7 @@ def certify_y(
     X : (n, d) array
         Data; centred here.
     Y_or_F : (n, n) array or (n, r) array
-        Y if the array is square, else F.
+        Y if the array is square, otherwise F.
     nu : float
         Weight of the imbalance, in [0, 1]; not used if alpha is given.
     alpha : float, optional

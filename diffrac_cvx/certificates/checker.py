@@ -339,7 +339,7 @@ class Statement:
 
 
 def at_imbalance(lower: float, nu: float, alpha: float) -> float:
-    """Return a lower bound on the objective without nu of labels of imbalance alpha, from one with weight nu."""
+    """Return a lower bound for labels of imbalance alpha without its penalty, from a bound with weight nu."""
     return lower - nu * alpha - 2.0**-50 * (abs(lower) + abs(nu * alpha))
 
 

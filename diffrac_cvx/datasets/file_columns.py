@@ -36,7 +36,7 @@ WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 NO_NAMES = {"?", *map(str.lower, MISSING_TEXTS)}  # lower-case texts that are neither names nor numbers
 COMMENT_STARTS = "!%^"  # besides "#"; at least two lines above the table, as in a GEO series matrix
 SIGNATURES = {b"PK\3\4": ".xlsx", b"PAR1": ".parquet", b"\x1f\x8b": ".gz", b"\xd0\xcf\x11\xe0": ".xls"}
-END_OF_TEXT = "\x03"  # a last line, which no open quotation contains
+END_OF_TEXT = "\x03"  # marks the last line, unless an open quotation continues
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def describe_codes(column: Array) -> str:
 
 
 def are_outside(values: Array, gaps: Array, counts: np.ndarray, start: int, stop: int) -> bool:
-    """Return whether the values before start, and from stop on, are farther from the rest than the range of the rest.
+    """Return whether the values before start, and from stop on, are outside the rest by more than its range.
 
     Each further value on a side needs another such distance, except for negative values if the rest has none.
     """

@@ -128,8 +128,8 @@ def read_table(
         Whether the first line contains the column names.  By default it does if every entry is text or a whole number
         and the whole numbers increase or decrease.
     separator, decimal, thousands, encoding : str, optional
-        Field separator of a text file.  Decimal mark, "." or ",", detected column by column.  Thousands separator, "." or
-        ",", detected column by column.  Encoding of a text file.  All are detected by default.
+        Field separator of a text file.  Decimal mark, "." or ",", detected column by column.  Thousands separator, "."
+        or ",", detected column by column.  Encoding of a text file.  All are detected by default.
     na_values : sequence of str
         Texts that stand for missing values, in addition to those of pandas.
     skip_rows : int, or sequence of int

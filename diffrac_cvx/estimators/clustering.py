@@ -345,7 +345,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)
         options: dict[str, Any] = {"criterion": "gain", "n_resamples": N_HALVES, "seed": choose_seed(self.random_state)}
         with warnings.catch_warnings(), time_limited(deadline_after(seconds_left(AUTO_TIME_FRACTION))):
-            warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
+            warnings.simplefilter("ignore")  # the final fit repeats the warnings about the table
             table = compare_settings(X, [setting], counts, tol=self.tol, **options)[1]
         return int(table["param_n_clusters"][np.argmin(table["rank_score"])])
 

@@ -194,7 +194,7 @@ def scaled_to_sum_one(weights: Array) -> Array:
 
 
 def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | None:
-    """Return checked weights of n points with sum 1: unchanged if their sum is 1 up to rounding, else divided by it.
+    """Return checked weights of n points, divided by their sum, unless this is 1 up to rounding.
 
     Zeros are replaced by a negligible positive weight, so that no cluster has weight 0.
     """

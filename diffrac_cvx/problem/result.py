@@ -187,8 +187,8 @@ class Result:
     history : tuple of Progress
         (iteration, seconds, lower, upper), oldest first; empty if the solver does not report it.
     C : (d, d) array, or (d + 1, d + 1), or None
-        Last multiplier of the l1 term off the diagonal, for warm starts; from the fast solvers if c > 0.  Sparse, with
-        the entries inside the components, if V was found by block decomposition.
+        Last multiplier of the l1 term off the diagonal, for warm starts; the fast solvers return it if c > 0.  Sparse,
+        with the entries inside the components, if V was found by block decomposition.
     G : (d, r) array or sparse array, or (d + 1, r) with the offset last, or None
         Factor of the direction matrix, V = GG'; None for relaxations in Y alone.
     components : Components or None

@@ -157,7 +157,7 @@ class Relaxation:
     def V(self) -> Array | None:
         """Matrix of directions after ``problem`` was solved, in the units of X and optimally scaled; None without one.
 
-        Shape (d, d), or (d + 1, d + 1) with the offset last if nu < 1, as of a `Result`; `certify_v` certifies it.
+        Shape (d, d), or (d + 1, d + 1) with the offset last if nu < 1, as in a `Result`; `certify_v` certifies it.
 
         Raises
         ------

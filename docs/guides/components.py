@@ -187,7 +187,7 @@ figure.colorbar(image, ax=axes, label=r"$|V_{jk}|$ over its largest entry")
 # - ``found``: groups between which the returned V is zero, numbered by first feature; -1 for features with c = 0;
 # - ``certified``: groups between which *every* optimal V is zero, by the certified gap. Two features that some optimal V joins
 #   are never in different groups, but two features that no optimal V joins may be in the same group. It is None if
-#   :math:`n d^2 > 10^9`; `find_components` computes it then.
+#   :math:`n d^2 > 10^9`; use `find_components` in this case.
 #
 # *V is diagonal, and every optimal V is proved to be* means both: V is diagonal, and the certified groups are single features.
 # The proof accounts for rounding errors, with margins in the eigenvalues and factorisations, as for all bounds of this package

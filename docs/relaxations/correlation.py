@@ -18,8 +18,8 @@ satisfies the constraint. Without the rank the problem is convex.
 the span of the columns and the factor with the rows :math:`(\cos \varepsilon x_i,\ \sin \varepsilon x_i)`. As ε tends to 0 its
 centred part tends to a multiple of x, which H leaves unchanged: the objective tends to −n, and Y to :math:`1 1^\top`.
 
-**Equivalences.** None: it bounds the correlation by 1, which holds anyway. This is why the imbalance has to be constrained
-or penalised. **Use it** only to see this. **Cost:** an n × n variable.
+**Equivalences.** None: it bounds the correlation by 1, which holds anyway. This is why the imbalance must be constrained or
+penalised. **Use it** only to see this. **Cost:** an n × n variable.
 """
 
 import numpy as np

@@ -70,7 +70,7 @@ class SignConstraints(PairPenalty):
         return np.hstack([dense(U), column])
 
     def without_negative(self, U: Array) -> Array:
-        """Return a factor of UU' + N + Diag(sum_k N_jk) >= 0, N the negative part of the pairs."""
+        """Return a factor of UU' + N + Diag(sum_k N_jk) >= 0, where N is the negative part of the pairs."""
         V = times(U, U.T)
         N = -np.where(self.pair_mask, np.minimum(V, 0.0), 0.0)
         V += N

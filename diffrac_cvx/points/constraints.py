@@ -282,7 +282,7 @@ class Constraints:
 
     @property
     def shape(self) -> tuple[int]:
-        """(n_points,), by which scikit-learn recognises constraints on the rows of a table."""
+        """(n_points,); by this shape scikit-learn recognises constraints on the rows of a table."""
         if self.n_points is None:
             raise AttributeError("constraints have a shape if n_points is given.")
         return (self.n_points,)
@@ -457,7 +457,7 @@ def require_constraints(constraints: object) -> None:
 
 
 def require_numbered(constraints: Constraints | None, estimator: Any) -> None:
-    """Raise DataError if constraints are passed to folds, which have other rows, without their number of points."""
+    """Raise DataError if constraints without a number of points are passed to folds, whose rows are numbered anew."""
     require_constraints(constraints)
     if constraints is None or constraints.n_points is not None:
         return

@@ -39,8 +39,8 @@ for name, labels in others.items():
 # How the bracket closes
 # ----------------------
 # The first bound is that of the relaxation, ``found.root_bound``. Branch and bound then fixes the label of one more point to each
-# of its two values, and solves a smaller relaxation for each. If its bound reaches the cost of the best labels so far, it
-# discards all splits with these labels.
+# of its two values, and solves a smaller relaxation for each. If the bound of one of them reaches the cost of the best labels so
+# far, all splits with these labels are discarded.
 #
 # If a fixed amount of work does not suffice, cutting planes follow. Any labels of three points satisfy the triangle inequality
 # :math:`s_i s_j y_i y_j + s_i s_k y_i y_k + s_j s_k y_j y_k \ge -1` for all signs s, since two of the three numbers

@@ -50,7 +50,7 @@ class OffDiagonalDual:
         return np.flatnonzero((np.abs(T) > self.bound(t)).any(axis=0))
 
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
-        """Return about the tC in t times the dual set that minimises tr e'P^-1 e, e = tC - T; T if T is inside."""
+        """Return nearly the minimiser tC of tr e'P^-1 e, e = tC - T, in t times the dual set; T if T is inside."""
         columns = self.violated_columns(T, t)
         if not len(columns):
             return T

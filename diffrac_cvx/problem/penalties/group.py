@@ -206,7 +206,7 @@ def clip_singular_values(blocks: Array, bound: Array) -> Array:
 
 
 def project_spectral_ball(blocks: Array, bound: Array) -> Array:
-    """Return about the projections of blocks, (k, p, q), with spectral norms at most the bound, rounding included."""
+    """Return nearly the projections of blocks, (k, p, q), with spectral norms at most the bound, rounding included."""
     blocks = clip_singular_values(blocks, bound * INSIDE_BOX)
     norms = largest_singular_values(blocks)
     inside = bound * (INSIDE_BOX - 4.0 * UNIT_ROUNDOFF * min(blocks.shape[1:]) ** 0.5)  # the product rounds

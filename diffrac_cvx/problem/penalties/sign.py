@@ -84,7 +84,7 @@ class SignConstraints(PairPenalty):
             return U
 
     def deficit(self, U: Factor) -> tuple[float, Array]:
-        """Return how negative an entry of the pairs may be, relative to the norms of its rows, and these norms."""
+        """Return a bound on the negative entries of the pairs, relative to the norms of their rows, and these norms."""
         rows = dense(U[self.indices])
         sizes = np.sqrt(np.sum(rows**2, axis=1))
         unit = rows * inverse_or_one(sizes)[:, None]

@@ -88,8 +88,8 @@ for k in (0, 10, 20, 30, 40, 50):
 # - ``eliminate``: ``sum_error(r + 4) * np.linalg.norm(L) * sizes``
 # - ``gram_error_roots``: ``sum_error(len(K) + 8) ** 0.5 * round_up(1.0, 16) * np.linalg.norm(K, axis=0)``
 #
-# Before the factorisation, t is increased by the possible rounding error, and further if the factorisation fails; after repeated
-# failures the bound is 0.
+# t is raised by the possible rounding error before the factorisation is tried, and further if it fails; after repeated failures
+# the bound is 0.
 #
 # **More columns than rows, with a ridge on each.** W has as many columns as there are rows. Let :math:`T = X \mathrm{Diag}(a)^{-1}`,
 # and E the part of T outside the span of W, whose norm is computed. Outside the span the right side of

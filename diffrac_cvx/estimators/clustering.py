@@ -303,7 +303,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.is_cut_at_gap_ = self.unequal and constraints is None and not self.prove and self._is_better_cut_at_gap(K)
         if self.is_cut_at_gap_:
             self._store_functions(*self._function_of_gap(data), data)
-        if K > 2:  # centred, with scores of standard deviation 1
+        if K > 2:  # centred, and scaled so that scores have standard deviation 1
             coef = self.scaled_coef_ - self.scaled_coef_.mean(axis=0)
             scores = data.X.array() @ (coef * inverse_or_one(np.sqrt(data.X.mean_squares()))).T
             deviations = np.sqrt(data.X.mean_of(scores**2))

@@ -30,9 +30,9 @@ from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered, labels_from_known, threshold_between
 
 DIRECT_SOLVE_SIZE = 400  # rows and columns of X G above which least squares are solved iteratively
-MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
-INITIAL_FEATURES = 300  # of the initial working set of a sparse direction, in whole groups
-MAX_SIGN_PATTERNS = 20  # tried before the general solver
+MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # between directions and labels
+INITIAL_FEATURES = 300  # size of the initial working set of a sparse direction, in whole groups
+MAX_SIGN_PATTERNS = 20  # sign patterns tried before the general solver
 TRIANGULAR_RCOND = 1e-8  # reciprocal condition number above which a triangular system is solved by substitution
 GRAM_RCOND = 1e-5  # likewise for the Cholesky factor of a Gram matrix
 TALL = 20  # rows per column above which the Gram matrix of a small table is factorised
@@ -344,12 +344,12 @@ def best_affine_function(X: Table, F: Array, nu: float, weights: PairPenalty) ->
 
 
 def alternate(regression: LabelRegression, labels: Array, nu: float) -> tuple[Array, float, float]:
-    r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
+    r"""Alternate between labels and their direction; return direction, intercept and the objective of Eq. (9).
 
-    At the direction v of labels of mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and the signs of
-    Xv + (1 - nu) m never increase it.  The last labels are the signs of the affine function that is returned.  Labels
-    that would all be equal are not taken: then the threshold is that of 2-means.  Tables whose rows are read again for
-    each sum get few steps.
+    At the direction v of labels with mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and taking the signs of Xv +
+    (1 - nu) m never increases it.  The last labels are the signs of the returned affine function.  If these would all
+    be equal, the threshold of 2-means is used instead.  Streamed tables, which are read again for each sum, get few
+    steps.
     """
     X = regression.X
     for _ in range(MAX_STREAMED_ALTERNATIONS if X.rows.is_streamed else MAX_ALTERNATIONS):

@@ -26,9 +26,9 @@ from diffrac_cvx.rounding.directions import LabelRegression
 
 ClusterIndices = npt.NDArray[np.int64]
 MAX_LLOYD_ROUNDS = 300
-MAX_SCORE_ROUNDS = 100  # alternations of affine functions and clusters
-MIN_WITHIN_VARIANCE = 1e-6  # floor of the within-cluster variance of a direction, over its total variance
-ORDER_DECIMALS = 9  # of a column's largest value, to which values are compared for the order of rows
+MAX_SCORE_ROUNDS = 100  # alternations between affine functions and clusters
+MIN_WITHIN_VARIANCE = 1e-6  # floor of the within-cluster variance of a direction, relative to its total variance
+ORDER_DECIMALS = 9  # to which values, relative to the largest of their column, are compared to sort rows
 VARIANCE_RTOL = 1e-12  # relative variance up to which a direction is a rounding error
 
 
@@ -161,7 +161,7 @@ class AffineScores(NamedTuple):
 def cluster_jointly(X: Table, result: Result, n_clusters: int, *, weights: PairPenalty, rng: int) -> AffineScores:
     """Return decision functions of at most n_clusters clusters of centred points, from a solution of the relaxation.
 
-    k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  Its starts are drawn in
+    k-means clusters the rows of X V^(1/2), and then the values fitted to these clusters.  Its starts are drawn in
     the order of the rows' values, so the order of the points does not matter.  The points of a chunklet always share a
     cluster: k-means replaces them by their mean.  Clusters are numbered along the direction that separates their
     centres most.

@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import column_basis, standardize_columns
 from diffrac_cvx.rounding.two_clusters import alternate
 
 LLOYD_MAX_ITER = 100  # per run
-FULL_COVARIANCE_RATIO = 5  # points per feature from which the Gaussians have full covariances
+FULL_COVARIANCE_RATIO = 5  # points per feature at or above which the Gaussians have full covariances
 
 __all__ = ["alternating_optimization", "gaussian_mixture", "kmeans_standardized", "kmeans_whitened"]
 
@@ -88,7 +88,7 @@ def kmeans_whitened(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Genera
 
 
 def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Generator | int) -> Array:
-    """Return the labels of 2-means on columns at unit variance, the best of several runs, the first point at +1.
+    """Return the labels of 2-means on columns of unit variance, the best of several runs, the first point at +1.
 
     Each run starts from k-means++ centres and has 100 iterations of Lloyd's algorithm; the best run has the smallest
     sum of squared distances to the centres.  An iteration is O(n d).
@@ -100,7 +100,7 @@ def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Ge
     n_init : int
         Number of runs; default 10.
     rng : numpy.random.Generator or int
-        Random generator of the starts, or its seed.
+        Random generator of the initial centres, or its seed.
 
     Raises
     ------
@@ -112,10 +112,10 @@ def kmeans_standardized(X: npt.ArrayLike, *, n_init: int = 10, rng: np.random.Ge
 
 
 def gaussian_mixture(X: npt.ArrayLike, *, n_init: int = 5, rng: np.random.Generator | int) -> Array:
-    """Return the labels of a mixture of two Gaussians on columns at unit variance, the first point at +1.
+    """Return the labels of a mixture of two Gaussians on columns of unit variance, the first point at +1.
 
-    It uses scikit-learn, with the largest likelihood of several runs.  The covariances are full if there are at least
-    five points per feature, O(n d^2) per iteration, otherwise diagonal, O(n d).
+    It uses scikit-learn and returns the run with the largest likelihood.  The covariances are full if there are at
+    least five points per feature, O(n d^2) per iteration, otherwise diagonal, O(n d).
 
     Parameters and errors are those of kmeans_standardized, plus ImportError without scikit-learn.
     """
@@ -148,7 +148,7 @@ def _lloyd_run(data: Array, random: np.random.Generator) -> Array:
 
 
 def _best_run(Q: Array, run: Callable[[], Array], n_init: int) -> Array:
-    """Return the best labels of the runs; after the deadline no run starts but the first."""
+    """Return the best labels of the runs; after the deadline only the first run starts."""
     count, found = repetitions(n_init, "n_init"), list[Array]()
     while not found or (len(found) < count and not is_late()):
         found.append(run())

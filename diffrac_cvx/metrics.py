@@ -201,7 +201,7 @@ def numerical_rank(F: npt.ArrayLike, rtol: float = 1e-2) -> int:
 
 
 def eigenvalue_ratio(F: npt.ArrayLike | FactorTable) -> float:
-    """Return lambda_2 / lambda_1 of F F', in [0, 1]: 0 at rank one or below, 1 if the two largest are equal.
+    """Return lambda_2 / lambda_1 of F F', in [0, 1]: 0 for rank at most one, 1 if the two largest are equal.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def eigenvalue_ratio(F: npt.ArrayLike | FactorTable) -> float:
 
 
 def _relative_eigenvalues(F: npt.ArrayLike) -> Array:
-    """Return the min(n, r) leading eigenvalues of F F', largest first, over the largest."""
+    """Return the min(n, r) leading eigenvalues of F F', largest first, divided by the largest."""
     singular = np.linalg.svd(as_matrix(F, "F"), compute_uv=False)
     return np.asarray((singular / (singular[0] or 1.0)) ** 2)
 

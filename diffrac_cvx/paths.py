@@ -41,7 +41,7 @@ class RegularizationPath:
     value, lower, upper : (m,) array
         Objective at the solution, and certified bounds on the optimum.
     eigenvalue_ratio : (m,) array
-        Second eigenvalue of Y over the first, 0 if Y = yy'.
+        Second eigenvalue of Y divided by the first, 0 if Y = yy'.
     imbalance : (m,) array
         1'Y1/n^2.
     directions : (m, d) array
@@ -53,7 +53,7 @@ class RegularizationPath:
     diagnostics : tuple of tuples of Diagnostic
         Warnings about each rounded solution; empty if there are none.
     deviations : (d,) array
-        Standard deviations of the features: directions times these are per standard deviation.
+        Standard deviations of the features; directions multiplied by them refer to features of unit variance.
     groups : FeatureGroups
         Feature groups of the penalty, with ``names`` and ``sizes``; each feature is a group of its own if it has none.
     n_excluded : (m,) array of int
@@ -77,7 +77,7 @@ class RegularizationPath:
 
     @property
     def group_norms(self) -> Array:
-        """Euclidean norms of the groups of coefficients, per standard deviation, (m, number of groups)."""
+        """Euclidean norms of the groups of coefficients for features of unit variance, (m, number of groups)."""
         squares, labels = np.square(self.directions * self.deviations), self.groups.labels
         return np.sqrt([np.bincount(labels, row, len(self.groups.names)) for row in squares])
 
@@ -96,7 +96,7 @@ def low_rank_path(
     constraints: Constraints | None,
     options: dict[str, Any],
 ) -> RegularizationPath:
-    """Solve (15) at each parameter, nu and penalty, from the last, each from the previous result."""
+    """Solve (15) for each parameter, nu and penalty, in reverse order, with warm starts."""
     if options.get("sample_weight") is not None:  # directions and labels are computed without them
         raise ParameterError(
             "a path takes no sample_weight. Call low_rank at each parameter, with start= the last result."
@@ -123,7 +123,7 @@ def low_rank_path(
     units, d = units_of(points), points.shape[1]
     columns["directions"] = align_signs(columns["directions"], units)
     nearest = penalty.pair_penalty(d).nearest_direction
-    for v in columns["directions"]:  # the sign of which more is feasible
+    for v in columns["directions"]:  # choose the sign with the smaller infeasible part
         v *= -1.0 if np.abs(nearest(-v / units)).sum() > np.abs(nearest(v / units)).sum() else 1.0
     columns |= {"deviations": np.sqrt(points.mean_squares()), "groups": penalty.feature_groups(d)}
     columns["diagnostics"] = tuple(diagnostics)

@@ -51,7 +51,7 @@ class ComparisonTask:
     penalty : Penalty
         Weights a and c.
     alpha, alpha_slack : float
-        Imbalance fixed by (7), NaN if not needed; (7) + nu alpha is at most alpha_slack above (8) there.
+        Imbalance fixed by (7), NaN if not needed; at this alpha, (7) + nu alpha exceeds (8) by at most alpha_slack.
     k : int
         Number of classes of the multi-class relaxation; its solutions do not depend on it.
     constraints : Constraints or None
@@ -109,8 +109,8 @@ def no_bound(_bounds: Bracket, _task: ComparisonTask) -> None:
 def from_normalized(bounds: Bracket, task: ComparisonTask) -> Bracket:
     """Return the bounds implied by (21): its value is -sqrt(1 - (15)) if c = 0, otherwise above that (no lower bound).
 
-    With tr AV = 1 we have g <= 1, so g - l <= g / sqrt(1 + l) for the l1 term l: the V with value w <= 0 in (21) has
-    value at most 1 - w^2 in (15), at its best scale.
+    With tr AV = 1 we have g <= 1, so g - l <= g / sqrt(1 + l) for the l1 term l.  A V with value w <= 0 in (21), at
+        its optimal scale, therefore has value at most 1 - w^2 in (15).
     """
     lower, upper = (1.0 - min(bound, 0.0) ** 2 for bound in bounds)
     return Bracket(-np.inf if np.any(task.penalty.c) else lower, upper, bounds.n_excluded)
@@ -194,7 +194,7 @@ class RelaxationRecord:
         return "CLARABEL" if is_small else "SCS"
 
     def estimate_seconds(self, solver: str, n: int, d: int) -> float:
-        """Estimate the seconds that a CVXPY solver takes to a gap of 1e-4, infinite for one that has to be selected.
+        """Estimate the seconds of a CVXPY solver to a gap of 1e-4; infinite if it must be selected by name.
 
         An iteration of SCS decomposes a matrix of this side, and it takes about 1500 of them; a step of CLARABEL
         factors a matrix of side^2 / 2 rows.  Measured at sides of 30 to 300, with errors of a factor of three.
@@ -219,7 +219,7 @@ class SolverRecord:
     takes_rtol : bool
         Whether the function takes ``rtol=``, the certified gap relative to the upper bound.
     skip_reason : str
-        Reason why it must always be selected by name; "" if it need not.
+        Reason why it runs only if selected by name; "" if it runs by default.
     """
 
     function: Callable[..., Result]
@@ -234,7 +234,7 @@ class Method:
 
     problem: str  # the paper's equation, or the objective of a baseline
     run: Callable[[ComparisonTask], Result | Array]  # labels for a baseline
-    parts: tuple[str, ...] = tuple(PROBLEM_PARTS)  # that it supports, of a penalty and of a problem
+    parts: tuple[str, ...] = tuple(PROBLEM_PARTS)  # supported parts of a penalty and of a problem
     bounds_15: Callable[[Bracket, ComparisonTask], Bracket | None] = same_value  # implied bounds on (15)
     too_large: Callable[[int, int], str] = lambda _n, _d: ""  # from n and d to the reason to skip it by default
     estimate: Callable[[int, int], float] = lambda _n, _d: 0.0  # from n and d to seconds; 0 if not estimated
@@ -242,7 +242,7 @@ class Method:
 
 
 def baseline_method(function: Callable[..., Array], problem: str, *, takes_constraints: bool = False) -> Method:
-    """Return the method of a function from data and a seed ``rng=`` to labels in {-1, +1}, for ``BASELINES``."""
+    """Return the `Method` of a baseline: a function from data and a seed ``rng=`` to labels in {-1, +1}."""
 
     def run(task: ComparisonTask) -> Array:
         with time_limited(deadline_after(task.time_limit)):
@@ -295,7 +295,7 @@ SOLVERS: dict[str, SolverRecord] = {
 
 CVXPY_SOLVERS = {  # largest side of the cone, and most nonzeros in the other constraints, that take seconds
     "SCS": (121, 500_000),
-    "CLARABEL": (SMALL_SIDE + 1, SMALL_NONZEROS),  # where `solve` selects it by default, plus the row of the offset
+    "CLARABEL": (SMALL_SIDE + 1, SMALL_NONZEROS),  # largest for which `solve` selects it, plus the offset's row
 }
 
 BASELINES: dict[str, Method] = {

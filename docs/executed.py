@@ -30,7 +30,7 @@ def wrap(line: str) -> str:
         return line
     end = " \\" if line.startswith("$ ") else ""  # so that a command in parts can be pasted
     parts = [""]
-    words = r'(?:"[^"]*"|[^ ,])*[ ,]?' if end else r"[^ ,]*[ ,]?"  # what is quoted in a command stays in one part
+    words = r'(?:"[^"]*"|[^ ,])*[ ,]?' if end else r"[^ ,]*[ ,]?"  # quoted text in a command stays in one part
     for word in re.findall(words, line):
         if parts[-1].strip() and len(parts[-1] + word.rstrip()) > WIDTH - len(end):
             parts.append("    ")

@@ -1,4 +1,4 @@
-"""Certificates: bounds on the optimum that hold for any point from any solver, rounding errors included."""
+"""Certificates: bounds on the optimum from any point of any solver, valid in spite of rounding errors."""
 
 from diffrac_cvx.certificates.certificate import Certificate
 from diffrac_cvx.certificates.certify import (

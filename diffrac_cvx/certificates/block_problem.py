@@ -27,7 +27,7 @@ def labels_by_zeros(V: Factor) -> Labels:
 
 
 def labels_of_pattern(U: Sparse) -> Labels:
-    """Return the labels of the sets of coordinates between which UU' is zero for all factors with these nonzeros."""
+    """Return the labels of the sets of coordinates between which UU' is zero for every factor with this pattern."""
     pattern = U.astype(bool).astype(float)
     return labels_by_zeros(pattern @ pattern.T)
 
@@ -50,10 +50,10 @@ def number_by_first(labels: Labels) -> Labels:
 
 @dataclass(frozen=True, eq=False)
 class BlockProblem:
-    """Problem (15) with a set E of its coordinates apart from the others, N; by default E has those without l1 weight.
+    """Problem (15) with its coordinates split into a set E, by default those without an l1 weight, and the others, N.
 
-    A V that is zero between blocks of N is a sum of positive semidefinite matrices, one for each block with E, if E has
-    no l1 weight, because the graph of its entries is chordal.  Proofs eliminate E.
+    If E has no l1 weight, a V that is zero between blocks of N is a sum of positive semidefinite matrices, one for each
+    block with E, because the graph of its entries is chordal.  Proofs eliminate E.
     """
 
     problem: DirectionProblem
@@ -71,7 +71,7 @@ class BlockProblem:
         return self.problem.c[self.penalized]
 
     def half_widths(self, j: Any, k: Any) -> Any:
-        """Return the half-widths of the box over c_j c_k, at indices of N that broadcast."""
+        """Return the half-widths of the box divided by c_j c_k, at index arrays of N that broadcast."""
         penalty, N = self.problem.pair_penalty, self.penalized
         return 1.0 if penalty.has_unit_sides else penalty.half_widths(N[j], N[k])
 
@@ -82,18 +82,18 @@ class BlockProblem:
 
     @cached_property
     def Y(self) -> ColumnRows:
-        """Columns of N of the rows whose Gram matrix is A."""
+        """Columns of N, of the rows whose Gram matrix is A."""
         return self.X if self.problem.Y is self.problem.X else self.problem.Y.in_columns().columns(self.columns)
 
     @property
     def columns(self) -> Indices | slice:
-        """N, as a slice if it comes first: the columns are then a view, because the offset is last."""
+        """N, as a slice if it comes first, as it does if E is the offset alone: its columns are then a view."""
         is_first = len(self.penalized) == 0 or self.penalized[-1] == len(self.penalized) - 1
         return slice(len(self.penalized)) if is_first else self.penalized
 
     @cached_property
     def rows(self) -> ColumnRows:
-        """Rows of X, followed by those of A if they differ: the rows that `gram_weights` weight."""
+        """Rows of X, followed by those of A if they differ: the rows to which `gram_weights` belong."""
         return self.X if self.Y is self.X else array_rows(np.vstack([self.X.array(), self.Y.array()]))
 
     @cached_property
@@ -111,13 +111,13 @@ class BlockProblem:
 
     @cached_property
     def given(self) -> Array:
-        """Columns of E, with the rows of `rows`."""
+        """Columns of E of the matrix `rows`."""
         X, Y = self.inner.X, self.inner.Y
         return X.array() if Y is X else np.vstack([X.array(), Y.array()])
 
     @cached_property
     def whitened_rows(self) -> Array:
-        """Columns of E in whitened coordinates, with the rows of `rows`."""
+        """Columns of E of the matrix `rows`, in whitened coordinates."""
         return self.given @ self.inner.W
 
     @property
@@ -127,7 +127,7 @@ class BlockProblem:
 
     @cached_property
     def inner_diagonal(self) -> Array:
-        """A_jj + c_j^2 on E, (f0,): S is 0 where it is 0, on coordinates without any data or penalty."""
+        """A_jj + c_j^2 on E, (f0,); 0, like S, on coordinates without any data or penalty."""
         return np.diag(self.inner.summed_A) + self.inner.c**2
 
     @property
@@ -136,19 +136,19 @@ class BlockProblem:
         return np.flatnonzero(self.inner_diagonal > 0.0)
 
     def inner_sizes(self, u: Array, t: float, M: Array) -> Array:
-        """Return h on E, (f0,), from M there: the terms of S_jk are at most h_j h_k together."""
+        """Return h on E, (f0,), from M there: the absolute values of the terms of S_jk sum to at most h_j h_k."""
         squares = np.diag(M) + t * self.inner_diagonal
         return np.asarray(np.sqrt(self.inner.X.absolute_sum_bound(squares, t + float(np.mean(u)))))
 
     def project_inner(self, C: Array) -> Array:
-        """Return a multiplier on E, projected onto the dual set; 0 where S is 0 otherwise."""
+        """Return a multiplier on E, projected onto the dual set; 0 on coordinates without any data or penalty."""
         used = self.inner_diagonal > 0.0
         return np.where(np.outer(used, used), self.inner.pair_penalty.project_safe(symmetric(C)), 0.0)
 
     # N
 
     def sizes(self, u: Array, t: float) -> Array:
-        """Return h on N, (m,): the terms of S_jk are at most h_j h_k together."""
+        """Return h on N, (m,): the absolute values of the terms of S_jk sum to at most h_j h_k."""
         squares = t * self.diagonal + self.weighted_squares(u)
         return np.asarray(np.sqrt(self.rows.absolute_sum_bound(squares, t + float(np.mean(u)))))
 
@@ -159,7 +159,7 @@ class BlockProblem:
         return np.append(u / len(u), np.full(len(self.problem.Y), -t / len(self.problem.Y)))
 
     def products(self, weights: Array, E: Array) -> Array:
-        """Return E' Diag(weights) X for columns E with the rows of `rows`, (f, m)."""
+        """Return E' Diag(weights) X for columns E of the matrix `rows`, (f, m)."""
         return np.asarray(self.rows.rmatvec(weights[:, None] * E).T * len(E))
 
     @cached_property
@@ -193,7 +193,7 @@ class BlockProblem:
 
 
 def block_problem(problem: DirectionProblem, free: Indices | None = None) -> BlockProblem:
-    """Return the problem with these coordinates apart; by default, those without an l1 weight."""
+    """Return the problem split into these coordinates, by default those without an l1 weight, and the others."""
     free = np.flatnonzero(problem.c == 0.0) if free is None else free
     return BlockProblem(problem, free, np.setdiff1d(np.arange(len(problem.c)), free))
 

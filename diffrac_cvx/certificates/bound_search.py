@@ -1,4 +1,4 @@
-"""Search for the weights u, the multiplier C and the t of a lower bound on (15) with V as one block.
+"""Search for the weights u, the multiplier C and the number t of a lower bound on (15) with V as one block.
 
 A bad choice makes a bound loose, never false: `proof` certifies it or rejects it.
 """
@@ -40,16 +40,16 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.base import diagonal_scale
 
 MAX_T = 1e100  # a larger t proves nothing
-MAX_TRIES = 12  # of larger t, after failed factorisations
+MAX_TRIES = 12  # number of larger t that are tried after failed factorisations
 NEGLIGIBLE_ENTRY = 1e-2  # relative to the diagonal of V, below which an entry may be 0
-MAX_NEGATIVE_EIGENVECTORS = 40  # of a large matrix that is projected onto the cone
-EIGENVALUE_ERROR = 1e-8  # relative, of a large matrix, where no proof relies on it
+MAX_NEGATIVE_EIGENVECTORS = 40  # computed for the projection of a large matrix onto the cone
+EIGENVALUE_ERROR = 1e-8  # relative error allowed for a large matrix, if no proof relies on it
 WELL_CONDITIONED_EIGENVALUE = 0.05  # of I + C, above which shrinking C makes the bound worse
 MIN_SHIFTED_EIGENVALUE = 1e-7  # of I + C, below which no ratio is computed
 
 
 def row_weights(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
-    """Return u, 0 for zero rows, and mean(1/u) with 1/u = 0 for zero rows, on which X' Diag(u) X does not depend."""
+    """Return u, 0 for zero rows, and mean(1/u), with 1/u = 0 for zero rows: X' Diag(u) X does not depend on these."""
     return np.where(problem.zero_rows, 0.0, u), problem.mean_inverse(u)
 
 
@@ -58,10 +58,10 @@ def best_bound(
     weights: Iterable[tuple[Array, float]],
     multipliers: Callable[[Array], Iterable[Array | None]],
 ) -> Bound:
-    """Return the best lower bound at these weights u, with mean(1/u), and multipliers from M, at least 0.
+    """Return the best lower bound, at least 0, for these pairs of weights u and mean(1/u), with multipliers from M.
 
-    A search for multipliers stops if it leaves the range of double precision, as with nearly collinear columns.  At a
-    deadline the best bound so far is returned.
+    A search for multipliers stops if numbers leave the range of double precision, which nearly collinear columns can
+    cause.  At a deadline the best bound so far is returned.
     """
     best = TRIVIAL
     with suppress(EarlyExitError):  # the caller stops at its next deadline check
@@ -82,9 +82,9 @@ def best_bound(
 def least_multipliers(
     problem: DirectionProblem, u: Array, M: Array, C: Array | None, whitened: Array | None = None
 ) -> Multipliers:
-    """Return multipliers with nearly the least t with M <= t (A + C + Diag(c)^2); with t infinite if none is certified.
+    """Return multipliers with nearly the smallest t with M <= t (A + C + Diag(c)^2); infinite t if uncertified.
 
-    M is the weighted Gram matrix at weights u of the rows, 0 for zero rows; whitened, if given, that of whitened rows.
+    M is the weighted Gram matrix for row weights u, 0 for zero rows; ``whitened``, if given, is that of whitened rows.
     C is shrunk until the right side is positive definite.
     """
     if not M.size or not are_finite(M):
@@ -105,16 +105,17 @@ def least_multipliers(
 def least_certified_t(
     problem: DirectionProblem, u: Array, M: Array, C: Array | None, t: float, min_eigenvalue: float
 ) -> float:
-    """Return a t slightly above the given one with S >= 0 certified if E has all coordinates; infinity if none is.
+    """Return a t slightly above the given one at which S >= 0 is certified, with all coordinates in E; or infinity.
 
     M is the weighted Gram matrix, and `min_eigenvalue` is nearly that of the right side in whitened coordinates.  The
-    first t tried exceeds the given one by twice the radius of S, so that other roundings of S do not decide.
+    first t tried exceeds the given one by twice the error radius of S, so that different roundings of S give the same
+    outcome.
     """
     if not (t <= MAX_T and min_eigenvalue > 0.0 and are_finite(M)):
         return np.inf
     if len(M) == 0:
         return 0.0
-    # A t so small that its rounding hides in that of the weights proves no more than a slightly larger one.
+    # A t below the rounding error of the weights gives no better bound than a slightly larger one.
     t = max(t, UNIT_ROUNDOFF * problem.sums.largest_weight(u), 1e-300)
     split, is_whitened, best = block_problem(problem, np.arange(len(M))), problem.basis is not None, np.inf
     for whitened in (False, True):
@@ -134,14 +135,14 @@ def least_certified_t(
 def elimination_shortfall(
     split: BlockProblem, u: Array, M: Array, C: Array | None, whitened: bool, step: float, t: float, attempt: int
 ) -> float | None:
-    """Return None if S is certified at t, otherwise a step to a larger t, four times as long after each attempt."""
+    """Return None if S is certified at t, otherwise a step to a larger t, four times longer after each attempt."""
     return 3.0 * step * 4.0**attempt if eliminate(split, u, t, C, whitened=whitened, M=M) is None else None
 
 
 def first_certified(shortfall: Callable[[float, int], float | None], t: float, n_tries: int) -> float:
-    """Return the first t at which S is certified: ``shortfall(t, attempt)`` is None there, otherwise the next step.
+    """Return the first t at which S is certified: there ``shortfall(t, attempt)`` is None, otherwise the next step.
 
-    Infinity if none of the tries succeeds.
+    Return infinity if no attempt succeeds.
     """
     for attempt in range(n_tries):
         step = shortfall(t, attempt)
@@ -154,7 +155,7 @@ def first_certified(shortfall: Callable[[float, int], float | None], t: float, n
 def candidate_multipliers(
     problem: DirectionProblem, U: Array, M: Array, C_given: Array | None
 ) -> Iterator[Array | None]:
-    """Yield candidates for the off-diagonal C in the dual set: the given one, projected; otherwise from signs of V."""
+    """Yield candidates for the off-diagonal C in the dual set: the given one, projected, or some from signs of V."""
     if not problem.has_l1:
         yield None
         return
@@ -162,7 +163,7 @@ def candidate_multipliers(
     if C_given is not None:
         yield from improved_multipliers(problem, M, U, C_given)
         if np.mean(np.abs(V) <= 1e-4 * diagonal_scale(V)) < 0.2:
-            return  # if V has few zeros, its signs give the solver's C
+            return  # if V has few zeros, its signs determine the solver's C
     if not are_finite(M, V):
         yield problem.pair_penalty.zero()
         return
@@ -175,7 +176,7 @@ def candidate_multipliers(
 
 
 def improved_multipliers(problem: DirectionProblem, M: Array, U: Array, C: Array, steps: int = 0) -> Iterator[Array]:
-    """Yield C, its projection onto S = A + C + Diag(c)^2 - M >= 0 and back, and C refined by eigendecompositions."""
+    """Yield C; C projected onto S = A + C + Diag(c)^2 - M >= 0 and back; and C refined by eigendecompositions."""
     yield C
     S = problem.A + C + np.diag(problem.c**2) - M
     yield project_dual(problem, C - negative_part(S)) if are_finite(S) else C
@@ -186,8 +187,8 @@ def improved_multipliers(problem: DirectionProblem, M: Array, U: Array, C: Array
 def refine_dual(problem: DirectionProblem, M: Array, V: Array, C: Array, steps: int) -> Array:
     """Fit C to the optimality conditions of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
 
-    Accelerated projected gradient on the squared violations, one eigendecomposition a step; the result is in the dual
-    set, so the bound is valid at any accuracy.
+    The method is accelerated projected gradient on the squared violations, with one eigendecomposition per step.  The
+    result is in the dual set, so the bound is valid at any accuracy.
     """
     fixed = problem.B - M
     V = V / max(top_eigenvalue(V), 1e-300)
@@ -205,7 +206,7 @@ def refine_dual(problem: DirectionProblem, M: Array, V: Array, C: Array, steps: 
 
 
 def negative_part(S: Array) -> Array:
-    """Return the negative part of a symmetric matrix; for a large one, only in its leading eigenvectors."""
+    """Return the negative part of a symmetric matrix; for a large one, only on its leading eigenvectors."""
     values, vectors = lanczos(S.dot, len(S), MAX_NEGATIVE_EIGENVECTORS, "SA", 1e-3) if len(S) > LARGE_SIZE else eigh(S)
     return times(vectors * np.minimum(values, 0.0), vectors.T)
 
@@ -213,19 +214,20 @@ def negative_part(S: Array) -> Array:
 def best_combination(
     M: Array, C: Array, B: Array | None = None, *, by_rows: bool = False
 ) -> tuple[float, float, float]:
-    """Return nearly the least t with M <= t (B + weight C), the weight in [0, 1], and a least eigenvalue.
+    """Return nearly the smallest t with M <= t (B + weight C), the weight in [0, 1], and the smallest eigenvalue.
 
-    B is the identity by default, and the eigenvalue is then nearly that of I + weight C.  ``by_rows``, M'M replaces M.
+    B is the identity by default, and the eigenvalue is then nearly that of I + weight C. If ``by_rows``, M'M replaces
+    M.
 
-    The weight of B alone is increased by factors of ten, then refined by Brent's method: with s = t weight,
-    M <= t (B + C) - s C is linear in t and s, so that the weights that reach a t form an interval.  If B = I, the right
-    side has no eigenvalue below `MIN_SHIFTED_EIGENVALUE`, where rounding would cost more, and the weight of B is not
-    increased if it has none below `WELL_CONDITIONED_EIGENVALUE`.
+    The weight of B alone is increased by factors of ten, then refined by Brent's method: with s = t weight, M <= t (B +
+    C) - s C is linear in t and s, so that the weights that reach a t form an interval.  If B = I, the right side has no
+    eigenvalue below `MIN_SHIFTED_EIGENVALUE`, because rounding would then cost more.  The weight of B is not increased
+    if no eigenvalue is below `WELL_CONDITIONED_EIGENVALUE`.
     """
     right, lowest, is_large = np.eye(len(C)) if B is None else B, 0.0, len(C) > LARGE_SIZE
     if not are_finite(M, C, right):
         return np.inf, 1.0, 0.0
-    if B is None:  # of a large matrix slightly too small
+    if B is None:  # for a large matrix, slightly too small
         lowest = float((lanczos(C.dot, len(C), 1, "SA", EIGENVALUE_ERROR)[0] if is_large else eigvalsh(C))[0])
         lowest -= EIGENVALUE_ERROR * is_large
 
@@ -242,33 +244,33 @@ def best_combination(
                 return top_eigenvalue(symmetric(solve_lower(L, K.T)))
         return np.inf
 
-    best, at, last = ratio(0.0), 0.0, 1.0
-    for tried in (float(weight) for weight in 10.0 ** np.arange(-8, 1)):
-        if B is None and is_above(WELL_CONDITIONED_EIGENVALUE, at):
+    best, weight_of_B, last = ratio(0.0), 0.0, 1.0
+    for larger in (float(weight) for weight in 10.0 ** np.arange(-8, 1)):
+        if B is None and is_above(WELL_CONDITIONED_EIGENVALUE, weight_of_B):
             break
-        found = ratio(tried)
+        found = ratio(larger)
         if found > best:
-            last = tried
+            last = larger
             break
         if found < best:
-            best, at = found, tried
-    if at >= 1e-4 and np.isfinite(best):  # less has no part in t worth a search
+            best, weight_of_B = found, larger
+    if weight_of_B >= 1e-4 and np.isfinite(best):  # smaller weights hardly change t
         refined = scipy.optimize.minimize_scalar(
             lambda log_weight: min(ratio(float(np.exp(log_weight))), 1e100),  # Brent's parabolas need finite numbers
-            bounds=(float(np.log(at / 10.0)), float(np.log(min(10.0 * at, last)))),
+            bounds=(float(np.log(weight_of_B / 10.0)), float(np.log(min(10.0 * weight_of_B, last)))),
             method="bounded",
             options={"maxiter": 5},
         )
         if refined.fun < best:
-            best, at = float(refined.fun), float(np.exp(refined.x))
-    return best, 1.0 - at, max(1.0 + (1.0 - at) * lowest, MIN_SHIFTED_EIGENVALUE)
+            best, weight_of_B = float(refined.fun), float(np.exp(refined.x))
+    return best, 1.0 - weight_of_B, max(1.0 + (1.0 - weight_of_B) * lowest, MIN_SHIFTED_EIGENVALUE)
 
 
 def top_eigenvalue(M: Array) -> float:
     """Return the largest eigenvalue of a symmetric matrix; infinity, which proves nothing, if it is not finite.
 
-    For a large matrix, up to the error of the Lanczos steps; otherwise by divide and conquer, because LAPACK's MRRR,
-    faster for one eigenvalue, fails on some matrices near the identity.
+    For a large matrix it has the error of the Lanczos method.  Otherwise it is computed by divide and conquer: LAPACK's
+    MRRR is faster for one eigenvalue, but fails on some matrices near the identity.
     """
     if not are_finite(M):
         return np.inf

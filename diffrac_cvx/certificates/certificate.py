@@ -1,6 +1,6 @@
-"""Certificates: bounds with all that proves them besides the table, and their file.
+"""Certificates: bounds with their complete proof, except for the table, and the file format.
 
-Every field that is read is converted to doubles or integers, and refused if the conversion changes it.
+Every field of a file is converted to doubles or integers, and rejected if the conversion changes it.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 
 FORMAT = 2  # version of the file format
-MAX_RATIO, MIN_UNPACKED = 50.0, 64e6  # bytes that a file unpacks to: times its size, and in any case
-RELAXATIONS = {  # what is bounded, the fields that its point may have, and those of its problem besides nu and penalty
+MAX_RATIO, MIN_UNPACKED = 50.0, 64e6  # unpacked bytes allowed: relative to the file's size, and always
+RELAXATIONS = {  # bounded quantity, fields of its point, and fields of its problem besides nu and penalty
     "labels": ("Eq. (9) at the best labels", ("labels",), ("weights", "constraints", "linear")),
     "directions": ("Eq. (8), (11) and (15)", ("F", "G"), ("weights", "constraints")),
     "imbalance": ("Eq. (7)", ("F",), ("alpha",)),
@@ -45,10 +45,10 @@ RELAXATIONS = {  # what is bounded, the fields that its point may have, and thos
 
 
 class Proof(NamedTuple):
-    """Multipliers that prove a lower bound, in the user's units: `Multipliers`, or those of labels and of (7) and (8).
+    """Multipliers that prove a lower bound, in the user's units: `Multipliers`, `LabelDual` or `LabelMultipliers`.
 
-    With signs, they prove it for the labels in which these chunklets have these signs relative to each other; without
-    multipliers, no such labels satisfy the linear constraints.
+    With ``signs``, the bound holds for the labels in which these chunklets have these signs relative to each other.
+    Without multipliers, no such labels satisfy the linear constraints.
     """
 
     signs: Array | None = None  # (m,), -1, +1, or 0 for a chunklet that is free
@@ -66,18 +66,18 @@ class Proof(NamedTuple):
     equal: Array | None = None  # (l, m), multipliers of equations
     sets: Sets | None = None  # of K clusters, and of their floors, (m, m)
     floors: Array | None = None
-    weight: float | None = None  # of 11'/n in the space of labels, 1 - nu for the multiplier nu of a given imbalance
+    weight: float | None = None  # of 11'/n in label space: 1 - nu, with nu the multiplier of a given imbalance
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Certified bounds on the optimum of one problem, with all that proves them besides the table.
+    """Certified bounds on the optimum of one problem, with their complete proof, except for the table.
 
     Attributes
     ----------
     relaxation : str
-        What the bounds refer to: "labels", Eq. (9) at the best labels; "labels_at_alpha", its terms without nu at the
-        best labels of imbalance alpha; "directions", Eq. (8), (11) and (15); "imbalance", (7); "normalized", (21);
+        Bounded problem: "labels", Eq. (9) minimised over labels; "labels_at_alpha", its terms without nu minimised over
+        labels of imbalance alpha; "directions", Eq. (8), (11) and (15); "imbalance", (7); "normalized", (21);
         "correlation", (23)-(24); "classes", section 4; "clusters", K clusters.
     lower, upper : float
         Certified bounds on the optimum.
@@ -98,8 +98,8 @@ class Certificate:
     F, G : (n, r) and (d, r) arrays, or None
         Factor of a point of a relaxation, whose objective is at most ``upper``: Y = FF' or V = GG'.
     proofs : tuple of Proof
-        Multipliers that prove ``lower``: one for each branch of a search, at whose labels it holds; without any it is
-        trivial.
+        Multipliers that prove ``lower``, one `Proof` for each branch of a search, which bounds the labels of this
+        branch.  Empty if ``lower`` is trivial.
     """
 
     relaxation: str
@@ -149,7 +149,7 @@ class Certificate:
     # Arrays, and their file
 
     def arrays(self) -> dict[str, Any]:
-        """Return all that the certificate contains, by name."""
+        """Return the contents of the certificate by name."""
         d, given = self.shape[1], {"format": FORMAT, **vars(self)}
         penalty, proofs, G = given.pop("penalty"), given.pop("proofs"), given.pop("G")
         linear, labeled = given.pop("linear"), given.pop("labeled")
@@ -182,7 +182,8 @@ class Certificate:
         Raises
         ------
         ParameterError
-            If the penalty is of a class of your own, which no file describes; check the certificate in memory.
+            If the penalty is of a user-defined class, which the file format cannot describe; check the certificate in
+            memory.
         """
         if type(self.penalty) is not Penalty:
             raise ParameterError(f"{type(self.penalty).__name__} is a penalty of your own. Check its bounds in memory.")
@@ -221,17 +222,17 @@ def read_arrays(file: str | PathLike[str]) -> dict[str, npt.NDArray[Any]]:
             return {name.removesuffix(".npy"): read_array(members.read(name)) for name in sizes}
     except DataError:
         raise
-    except Exception as error:  # zipfile and zlib raise many kinds on damaged files
+    except Exception as error:  # zipfile and zlib raise many types of errors on damaged files
         raise DataError(f"it cannot be read ({type(error).__name__})") from error
 
 
 def checksum(content: bytes) -> bytes:
-    """Return a checksum against damage; against tampering, nothing in a file is trusted."""
+    """Return a checksum that detects damage; tampering is harmless, because the checker trusts nothing in a file."""
     return hashlib.sha256(content).hexdigest().encode()
 
 
 def read_array(member: bytes) -> npt.NDArray[Any]:
-    """Return the array of a member of a file, whose header has to state its size."""
+    """Return the array of a member of a file; its header must state its size."""
     stream = io.BytesIO(member)
     version = np.lib.format.read_magic(stream)
     read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
@@ -243,7 +244,7 @@ def read_array(member: bytes) -> npt.NDArray[Any]:
 
 
 class Fields:
-    """Values by name, each converted to doubles or integers and refused if that changes it."""
+    """Values by name, each converted to doubles or integers and rejected if the conversion changes it."""
 
     def __init__(self, given: Mapping[str, Any], prefix: str = "", unread: set[str] | None = None) -> None:
         self.given, self.prefix, self.unread = given, prefix, set(given) if unread is None else unread
@@ -256,7 +257,7 @@ class Fields:
         return Fields(self.given, prefix, self.unread)
 
     def value(self, name: str) -> npt.NDArray[Any]:
-        """Return a value as an array of any type; DataError if it is missing or no array."""
+        """Return a value as an array of any type; raise DataError if it is missing or not an array."""
         what = self.prefix + name
         if what not in self.given:
             raise DataError(f"{what} is missing")
@@ -267,7 +268,7 @@ class Fields:
             raise DataError(f"{what} is not an array") from error
 
     def numbers(self, name: str, shape: Sequence[int | None], low: float = -np.inf, high: float = np.inf) -> Array:
-        """Return finite numbers from low to high, in an array of this shape; None is any length."""
+        """Return finite numbers from low to high, in an array of this shape; None stands for any length."""
         return np.asarray(self.converted(name, shape, np.dtype(np.float64), low, high), dtype=np.float64)
 
     def integers(self, name: str, shape: Sequence[int | None], low: int, high: int) -> Indices:
@@ -292,7 +293,7 @@ class Fields:
 
 
 def parse(given: Mapping[str, Any]) -> Certificate:
-    """Return the certificate of these arrays; raise DataError if one is missing, of another type, or out of range."""
+    """Return the certificate of these arrays; raise DataError if one is missing, of the wrong type, or out of range."""
     fields = Fields(given)
     fields.integers("format", (), FORMAT, FORMAT)
     relaxation = str(fields.value("relaxation"))
@@ -348,7 +349,7 @@ def parse(given: Mapping[str, Any]) -> Certificate:
 
 
 def parse_penalty(fields: Fields, d: int) -> Penalty:
-    """Return the penalty of the arrays of a certificate."""
+    """Return the penalty from the arrays of a certificate."""
     a, c = (fields.numbers(name, (d,), 0.0, 1e100) for name in ("a", "c"))
     nonnegative = fields.integers("nonnegative", (d,), 0, 1).astype(bool) if "nonnegative" in fields else None
     if "groups" not in fields:
@@ -361,7 +362,7 @@ def parse_penalty(fields: Fields, d: int) -> Penalty:
 
 
 def parse_linear(fields: Fields, name: str, n: int) -> LinearRows:
-    """Return the inequalities or the equations on n labels of the arrays of a certificate."""
+    """Return the inequalities or the equations on n labels from the arrays of a certificate."""
     right = fields.numbers(f"{name}_right", (None,), -1e100, 1e100)
     places = fields.integers(f"{name}_places", (None, 2), 0, 2**62)
     values = fields.numbers(f"{name}_values", (len(places),), -1e100, 1e100)
@@ -372,7 +373,7 @@ def parse_linear(fields: Fields, name: str, n: int) -> LinearRows:
 
 
 def parse_proof(fields: Fields, d: int) -> Proof:
-    """Return a proof of the arrays of a certificate; what fits the table is seen when it is used."""
+    """Return a proof from the arrays of a certificate; the checker verifies whether it fits the table."""
     made: dict[str, Any] = {}
     if "signs" in fields:
         made["signs"] = fields.integers("signs", (None,), -1, 1).astype(np.float64)
@@ -430,7 +431,7 @@ def parse_rows(fields: Fields, m: int) -> Rows:
 
 
 def parse_products(fields: Fields, m: int) -> Products:
-    """Return products of inequalities on the signs of m chunklets; what fits the constraints is seen later."""
+    """Return products of inequalities on the signs of m chunklets; the checker compares them with the constraints."""
     rows = fields.integers("products_rows", (None,), 0, 2**62)
     chunklets = fields.integers("products_chunklets", (len(rows),), 0, m - 1)
     signs = fields.integers("products_signs", (len(rows),), -1, 1)
@@ -440,7 +441,7 @@ def parse_products(fields: Fields, m: int) -> Products:
 
 
 def parse_sets(fields: Fields, m: int) -> Sets:
-    """Return inequalities of partitions of m points; whether they hold for K clusters is seen later."""
+    """Return inequalities on partitions of m points; the checker verifies whether they hold for K clusters."""
     centers = fields.integers("sets_centers", (None,), -1, m - 1)
     members = fields.integers("sets_members", (len(centers), None), -1, m - 1)
     return Sets(centers, members, fields.numbers("sets_multipliers", (len(centers),), 0.0))

@@ -71,15 +71,15 @@ def certify_v(
     eigenvalue of :math:`(X^\top \mathrm{Diag}(u) X / n,\ A + C)`, with u and C derived from V.  If V is a result with
     components, t is computed block by block, and pairs of features in different blocks need no d x d matrix.
 
-    Source: duality; it certifies what appendix G.1 computes.
+    Source: duality; it certifies the quantities computed in appendix G.1.
 
     Parameters
     ----------
     X : (n, d) array
         Data; centred here.
     V : (d, d) array or sparse array, or (d + 1, d + 1) with the offset last, or Result
-        Any matrix.  If nu < 1, a (d, d) matrix is padded with a zero offset.  Of a result only the factor and the
-        multipliers are used, not its bounds.
+        Any matrix.  If nu < 1, a (d, d) matrix is padded with a zero offset.  Only the factor and the multipliers of a
+        result are used, not its bounds.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
@@ -110,7 +110,7 @@ def certify_v(
     points = read_points(X, sample_weight, by_columns=penalty.has_l1, constraints=constraints)
     problem = direction_problem(points.X, nu, penalty)
     U, C, best = problem.coordinates.transform_result(V), None, TRIVIAL
-    if isinstance(V, Result):  # with its multipliers, as far as they fit the problem
+    if isinstance(V, Result):  # with its multipliers, if they fit the problem
         C = problem.transform_multiplier(V)
         for proof in () if V.certificate is None else V.certificate.proofs:
             with suppress(ArithmeticError, ValueError):  # multipliers of another problem may not fit
@@ -152,7 +152,7 @@ def certify_y(
     X : (n, d) array
         Data; centred here.
     Y_or_F : (n, n) array or (n, r) array
-        Y if the array is square, else F.
+        Y if the array is square, otherwise F.
     nu : float
         Weight of the imbalance, in [0, 1]; not used if alpha is given.
     alpha : float, optional
@@ -194,22 +194,22 @@ def certify_y(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelCertificate:
-    """Result of `certify_labels` and `certify_clusters`: an objective, and a certified lower bound on all objectives.
+    """Result of `certify_labels` and `certify_clusters`: an objective, and a certified lower bound on the optimum.
 
     Attributes
     ----------
     objective : float
         Upper bound on the objective, penalty included, of these labels or clusters with the fitted directions.
     lower : float
-        Certified lower bound on the objective (9) over all 2^n labellings, or those that satisfy the constraints; or
-        on that of every partition into at most K clusters.
+        Certified lower bound on the objective (9) over all 2^n labellings, or over those that satisfy the constraints;
+        for clusters, over all partitions into at most K clusters.
     directions : (d,) or (K, d) array
-        Fitted direction of the labels; with known signs, that of y or of -y, whichever has the lower objective.  Of
-        each of K clusters against the others.
+        Fitted direction of the labels; with sign constraints, of y or of -y, whichever has the lower objective.  For K
+        clusters, the direction of each cluster against the others.
     n_excluded : int
         Number of excluded columns, see `Result`: the lower bound is that of X without them.
     certificate : Certificate or None
-        What proves both, for `check_certificate`, if the lower bound is that of a result with a certificate.
+        Proof of both bounds, for `check_certificate`, if the lower bound comes from a result with a certificate.
     """
 
     objective: float
@@ -228,7 +228,7 @@ class LabelCertificate:
 
     @property
     def gap(self) -> float:
-        """Certified optimality gap, objective - lower, rounded up: no solution of the NP-hard problem gains more."""
+        """Certified optimality gap, objective - lower, rounded up: no labels or clusters improve by more."""
         return self.bracket.gap
 
     @property
@@ -244,9 +244,9 @@ class LabelCertificate:
 def certificate_at(
     X: Table, objective: float, directions: Array, lower: Any, what: str, **fields: Any
 ) -> LabelCertificate:
-    """Return the certificate of labels or clusters, with directions 0 if these are not better.
+    """Return the certificate of labels or clusters, with zero directions if the fitted ones are not better.
 
-    The fields are those of the certificate, with the multipliers of a result.
+    The fields are those of `Certificate`, with the multipliers of a result.
     """
     result: Any = lower if hasattr(lower, "certificate") else None
     bound = as_scalar(lower, "lower") if result is None else result.lower
@@ -254,7 +254,7 @@ def certificate_at(
     require_consistent(bound, objective, what)
     n_excluded = max(X.n_excluded, 0 if result is None else result.n_excluded)
     given = None if result is None else result.certificate
-    if given is not None:  # the bounds of other relaxations are not on this objective
+    if given is not None:  # bounds of other relaxations do not refer to this objective
         fields |= {"upper": objective, "direction": directions, "F": None, "G": None}
         K = fields.get("n_clusters")
         is_same = given.relaxation == fields["relaxation"] and given.n_clusters == K
@@ -322,7 +322,7 @@ def certify_labels(
     X_reduced = without_excluded(points.X, nu, penalty)
     labels, v = LabelRegression(X_reduced, weights).oriented(labels)
     objective = certified_labels_value(X_reduced, labels, v, nu, weights)
-    sign = labels[0] * points.with_weight(y_all)[0]  # of y or of -y, with known signs
+    sign = labels[0] * points.with_weight(y_all)[0]  # with sign constraints, y and -y differ
     fields = {"relaxation": "labels", "labels": sign * y_all}
     return certificate_at(X_reduced, objective, v, lower, "these labels", **fields)
 
@@ -356,15 +356,15 @@ def certify_clusters(
 
     Source: Eq. (11) and section 4.
 
-    Parameters, except these, and errors are those of `certify_labels`; known signs are not supported.
+    Other parameters and the errors are those of `certify_labels`; sign constraints are not supported.
 
     Parameters
     ----------
     labels : (n,) array of int
         Cluster labels in 0, ..., K - 1; clusters may be empty.
     lower : OptimalPartition, Result or float
-        Result of `optimal_partition`, whose bound is that of K clusters; or of a solved relaxation (8), (11) or (15),
-        whose bound holds for all K; or a lower bound.  Of the same nu and penalty.
+        Result of `optimal_partition`, whose bound holds for K clusters; a solved relaxation (8), (11) or (15), whose
+        bound holds for all K; or a lower bound.  It must have the same nu and penalty.
     n_clusters : int, optional
         K, from 2 to the number of points; by default the largest label plus one, but at least 2.
     """
@@ -399,15 +399,15 @@ def find_components(
     .. math:: G = \tfrac1n X^\top \mathrm{Diag}(u) X - A,
 
     connect features j and k if :math:`|G_{jk}| \ge c_j c_k`.  Every optimal V is block diagonal along the connected
-    components of this graph, and an optimum among the matrices that are block diagonal along it is optimal among all.
+    components of this graph.  Conversely, a V that is optimal among the matrices with these blocks is optimal.
     Coordinates with c = 0, such as the offset if nu < 1, belong to every component: G is then replaced by its Schur
     complement.
 
-    With feature groups, whole groups are connected if their block has a spectral norm of at least w_g w_h; with known
-    signs, if its positive part has.
+    With feature groups, whole groups are connected if their block has a spectral norm of at least w_g w_h; with sign
+    constraints, the norm is that of its positive part.
 
-    The certified gap of V bounds the distance of its G from the optimal one, entry by entry; every pair that may be
-    connected within that bound is.  So the separation is certified, and a smaller gap separates more.
+    The certified gap of V bounds the distance of its G from the optimal one, entry by entry.  Every pair that may be
+    connected within this bound is connected, so the separation is certified; a smaller gap separates more features.
 
     Source: duality, as in the screening rule of the graphical lasso and in gap-safe screening; not in the paper.
     O(n d^2), by blocks of columns; only the connected pairs are stored.

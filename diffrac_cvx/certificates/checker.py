@@ -1,4 +1,4 @@
-"""The checker of certificates: it poses the problem from the table and states the bounds again, without any search."""
+"""Checker of certificates: it poses the problem from the table and verifies the bounds, without any search."""
 
 import math
 from dataclasses import replace
@@ -39,15 +39,15 @@ from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
 from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
 
-TOLERANCE, ROW_TOLERANCE = 1e-10, 1e-14  # by which a stated bound may be better than the one proved here; for each row
+TOLERANCE, ROW_TOLERANCE = 1e-10, 1e-14  # by how much a stated bound may exceed the proved one; for each row
 
 
 @one_thread()
 def check_certificate(X: npt.ArrayLike, certificate: Any) -> Certificate:
     """Verify a certificate on a table, and return it with the bounds that it proves.
 
-    The problem that it is about is in its fields: compare nu, penalty, weights and constraints with your own.  The
-    bounds are computed again from the table, rounding errors included, and nothing is searched.
+    The certificate contains the parameters of its problem: compare nu, penalty, weights and constraints with your own.
+    The bounds are recomputed from the table, rounding errors included, without any search.
 
     Source: duality; for labels, clique inequalities as in Deza and Laurent, Geometry of Cuts and Metrics, 1997.  Not in
     the paper.
@@ -81,7 +81,7 @@ def check_certificate(X: npt.ArrayLike, certificate: Any) -> Certificate:
         require_table(X)
     try:
         checked = parse(arrays_of(given))
-        if type(given.penalty) is not Penalty:  # the class of the caller states the problem
+        if type(given.penalty) is not Penalty:  # a user-defined class states the problem
             checked = replace(checked, penalty=given.penalty)
         lower, upper = proved_bounds(X, checked)
         tolerance = TOLERANCE + ROW_TOLERANCE * checked.shape[0]
@@ -100,7 +100,7 @@ def arrays_of(given: Certificate) -> dict[str, Any]:
     """Return the arrays of a certificate; raise DataError if its parts are not those of one."""
     try:
         return given.arrays()
-    except Exception as error:  # a field of any type
+    except Exception as error:  # fields may have any type
         raise DataError(f"its fields have other types ({type(error).__name__})") from error
 
 
@@ -123,8 +123,8 @@ def proved_bounds(X: Any, given: Certificate) -> tuple[float, float]:
             raise DataError(f"its numbers leave the range of double precision ({error})") from error
 
 
-def never(n: int, d: int) -> bool:  # noqa: ARG001
-    """Return that a table is read into memory, however many rows it has."""
+def never_streamed(n: int, d: int) -> bool:  # noqa: ARG001
+    """Return False: the table is read into memory, however many rows it has."""
     return False
 
 
@@ -138,12 +138,12 @@ class Statement:
         if given.membership is not None and given.sign is not None:
             self.chunklets = Chunklets(given.membership.astype(np.intp), given.sign, -1)
         constraints = None if given.membership is None else self.chunklets
-        # The form of the table with which the searches state their bounds.
+        # The storage format of the table for which the solvers stated their bounds.
         are_many = None
         if any(proof.G is not None for proof in given.proofs):
             are_many = many_rows
         elif any(proof.signs is not None or proof.diagonal is not None for proof in given.proofs):
-            are_many = never
+            are_many = never_streamed
         by_columns = given.penalty.has_l1 and given.relaxation == "directions"
         self.sample = read_points(X, weights, constraints=constraints, are_many=are_many, by_columns=by_columns)
         self.weights = np.ones(len(self.sample.X_all)) if weights is None else weights.of_all()
@@ -181,7 +181,7 @@ class Statement:
         return given.nu if given.alpha is None and not has_columns else 0.0
 
     def lower_bound(self, proof: Proof) -> float:
-        """Return the lower bound that one proof states."""
+        """Return the lower bound that one proof proves."""
         given = self.given
         if proof.diagonal is not None and proof.weight is not None and given.relaxation != "labels_at_alpha":
             return self.bound_in_label_space(proof.diagonal, proof.weight)
@@ -203,7 +203,7 @@ class Statement:
         return lower
 
     def bound_in_label_space(self, D: Array, weight: float) -> float:
-        """Return the bound on (7), (8), or K classes, of D and the weight of 11'/n."""
+        """Return the bound on (7), (8), or K classes, from D and the weight of 11'/n."""
         given, H = self.given, self.H
         if H is None or given.relaxation in ("normalized", "correlation"):
             raise DataError(f"the multipliers of (7) and (8) prove nothing about {given.relaxation!r}")
@@ -225,7 +225,7 @@ class Statement:
         return np.inf
 
     def label_problem(self, nu: float | None = None) -> LabelProblem:
-        """Return the problem of labels of the certificate, or that with another nu."""
+        """Return the label problem of the certificate, or that with another nu."""
         given, penalty = self.given, self.pair_penalty
         columns = np.ones(given.shape[1], dtype=bool)
         columns[[] if given.excluded is None else given.excluded] = False
@@ -237,7 +237,7 @@ class Statement:
         return LabelProblem(table, nu, penalty.a, penalty.c, weights, *members, columns, *linear, K)
 
     def bound_on_labels(self, proof: Proof) -> float:
-        """Return the bound on Eq. (9) of mu, rows of inequalities, and C."""
+        """Return the bound on Eq. (9) from mu, rows of inequalities, and C."""
         given, penalty = self.given, self.pair_penalty
         is_partition = given.relaxation == "clusters" and given.n_clusters != 2
         if is_partition and not (penalty.is_zero and proof.rows is None):
@@ -269,7 +269,7 @@ class Statement:
         return lower if given.alpha is None else at_imbalance(lower, nu, given.alpha)
 
     def merged(self, signs: Array) -> Table:
-        """Return the points with the chunklets of a branch as one."""
+        """Return the points with the chunklets that a branch fixes merged into one."""
         membership, sign, _ = self.chunklets
         n_added = int(self.given.linear is not None and self.given.labeled < 0)  # a chunklet without points
         if len(signs) != int(membership.max()) + 1 + n_added or not signs.any():
@@ -280,7 +280,7 @@ class Statement:
     # The upper bound
 
     def value(self) -> float:
-        """Return an upper bound on the objective of the point of the certificate; a trivial one without a point."""
+        """Return an upper bound on the objective at the point of the certificate; a trivial one without a point."""
         given, problem = self.given, self.problem
         if given.labels is not None and given.direction is not None:
             return self.value_of_labels(given.labels, given.direction)
@@ -310,7 +310,7 @@ class Statement:
             if given.linear is not None:
                 self.require_linear(given.linear, y)
             y = sample.with_weight(y)
-            value = min(  # of y or of -y, with known signs
+            value = min(  # of y or of -y, with sign constraints
                 certified_labels_value(points, sign * y, sign * direction, given.nu, penalty)
                 for sign in ((1.0,) if penalty.is_even else (1.0, -1.0))
             )
@@ -339,12 +339,12 @@ class Statement:
 
 
 def at_imbalance(lower: float, nu: float, alpha: float) -> float:
-    """Return a lower bound on labels of imbalance alpha, without its penalty, from one with the weight nu of it."""
+    """Return a lower bound for labels of imbalance alpha without its penalty, from a bound with weight nu."""
     return lower - nu * alpha - 2.0**-50 * (abs(lower) + abs(nu * alpha))
 
 
 def read_weights(weights: Array | None) -> PointWeights | None:
-    """Return sample weights that were divided by their sum; DataError if they were not."""
+    """Return sample weights; raise DataError if they were not divided by their sum."""
     if weights is None:
         return None
     mask = weights > 0.0
@@ -359,8 +359,8 @@ def read_weights(weights: Array | None) -> PointWeights | None:
 def covers_all_signs(branches: list[Array | None]) -> bool:
     """Return whether the branches cover all signs of the chunklets, up to one common sign.
 
-    A set of branches does if one of them fixes nothing more; otherwise one chunklet has to be fixed in all of them, and
-    those with either sign of it have to cover the signs of the others.
+    This holds if one of the branches fixes no further chunklet.  Otherwise one chunklet must be fixed in all of them,
+    and the branches with either of its signs must cover the signs of the other chunklets.
     """
     if any(signs is None for signs in branches):
         return True
@@ -368,7 +368,7 @@ def covers_all_signs(branches: list[Array | None]) -> bool:
     common = np.flatnonzero(np.all(signs != 0.0, axis=0))
     if not len(common):
         return False
-    pending = [(signs * signs[:, common[:1]], np.arange(signs.shape[1]) != common[0])]  # and what is free
+    pending = [(signs * signs[:, common[:1]], np.arange(signs.shape[1]) != common[0])]  # and the free chunklets
     while pending:
         signs, free = pending.pop()
         if len(signs) and not signs[:, free].any(axis=1).all():
@@ -393,7 +393,7 @@ def symmetric_matrix(proof: Proof, size: int) -> Array | None:
 
 
 def bound_of(proof: Proof, problem: DirectionProblem) -> float:
-    """Return the lower bound that a proof states about any problem (15)."""
+    """Return the lower bound on problem (15) that a proof proves."""
     if proof.G is not None and not problem.X.is_streamed:
         problem = problem_by_rows(problem)
     return prove_bound(problem, to_problem(proof, problem))
@@ -456,7 +456,7 @@ def state(
     constraints: Constraints | None = None,
     **fields: Any,
 ) -> Certificate:
-    """Return the certificate of a problem of these points, of positive weight; with trivial bounds by default."""
+    """Return the certificate of a problem of these points of positive weight; with trivial bounds by default."""
     n = len(points) if weights is None else len(weights.mask)
     chunklets = points.chunklets if constraints is None else constraints.chunklets_of(n)
     linear = None if constraints is None else constraints.linear_of(n)
@@ -488,7 +488,7 @@ def label_proof(dual: LabelDual) -> Proof:
 def to_proof(
     found: Multipliers | LabelMultipliers | None, problem: DirectionProblem | None = None
 ) -> tuple[Proof, ...]:
-    """Return multipliers found by a search as the proofs of a certificate; none if the bound is trivial."""
+    """Return the multipliers that a solver found as proofs of a certificate; none if the bound is trivial."""
     if found is None:
         return ()
     if isinstance(found, LabelMultipliers):

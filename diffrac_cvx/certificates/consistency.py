@@ -1,4 +1,4 @@
-"""Consistency check of lower bounds in the user's units, by code that shares nothing with their proofs.
+"""Consistency check of lower bounds in the user's units, independent of the code that proves them.
 
 A lower bound on the relaxation also bounds Eq. (9), at any labels and any direction.  So rounded labels with a fitted
 direction, neither of which needs to be optimal, refute a bound if their objective is below it.
@@ -21,8 +21,8 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 POWER_ITERATIONS = 20  # for the leading eigenvector of Y
-LSMR_STEPS, LSMR_TOL = 30, 1e-4  # at most, and at least three; the objective has the square of the tolerance
-MAX_ENTRIES_READ = 1.2e8  # of X that LSMR reads: about a second in total
+LSMR_STEPS, LSMR_TOL = 30, 1e-4  # from 3 to 30 steps; the error of the objective is the tolerance squared
+MAX_ENTRIES_READ = 1.2e8  # entries of X that LSMR reads in total, about a second
 REWEIGHTING_STEPS = 4  # of iteratively reweighted least squares for the l1 term
 
 
@@ -48,22 +48,22 @@ class RoundingBound:
     def or_trivial(self, G: Factor) -> tuple[Factor, float]:
         """Return V = GG' with an upper bound on its value, or V = 0, of value 1, if that bound is not below 1.
 
-        With known signs, V is replaced by a feasible one nearby.  The rows of G may be large and cancel if the scales
-        of the coordinates span the whole range of double precision.
+        With sign constraints, V is replaced by a feasible one nearby.  The rows of G may be large and cancel if the
+        scales of the coordinates span the whole range of double precision.
         """
         d = self.X.shape[1]
         pair_penalty = weights_of(self.penalty, d)
         G = (pair_penalty if G.shape[0] == d else pair_penalty.with_offset()).make_feasible(G)
-        G = G.sorted_indices() if is_sparse(G) else G  # SciPy may sort them later, and with them round the value again
+        G = G.sorted_indices() if is_sparse(G) else G  # if SciPy sorted them later, the value would round differently
         value = certified_value(self.X, self.nu, self.penalty, G)
         return (G, value) if value <= 1.0 else (np.zeros((G.shape[0], 1)), 1.0)  # V = 0 for NaN too
 
     def upper_bound(self, F: Array | None, G: Factor | None) -> float:
         """Return an upper bound on the optimum of Eq. (9), from Y = FF' or V = GG': the objective of rounded labels.
 
-        Infinite if X is streamed, because its coordinates exclude nothing, or if numbers leave double precision.
+        Infinite if X is streamed, because streamed solvers exclude no columns, or if numbers leave double precision.
         """
-        F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
+        F = None if F is None or len(F) != len(self.X) else F  # F may have rows of points of weight 0
         if self.X.rows.is_streamed or (F is None and G is None):
             return np.inf
         try:
@@ -105,7 +105,7 @@ class RoundingBound:
         )
 
     def fit_direction(self, target: Array, weights: PairPenalty) -> Array:
-        """Return nearly the minimiser v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups.
+        """Return nearly the minimiser v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or its group form.
 
         The l1 term is the minimum of sum c_i^2 v_i^2 / e_i over e >= 0 with sum 1, at e_i proportional to c_i |v_i|.
         """

@@ -1,4 +1,4 @@
-"""Certified bounds in the space of directions, from any factor of V, for (15) and (21), in closed form.
+"""Certified bounds on (15) and (21) in the space of directions, in closed form from any factor of V.
 
 If V is block diagonal, all pairs of coordinates are screened without a dense matrix.  For streamed rows one pass
 computes sums whose size does not depend on n, which certify both bounds.
@@ -44,12 +44,12 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint,
 from diffrac_cvx.problem.penalties.base import groups_of
 from diffrac_cvx.problem.result import Bracket, Labels
 
-MAX_DENSE_COORDINATES = 1000  # up to which V is one block if most coordinates are in one
-MIN_WIDE_SIZE = 200  # coordinates from which on a working set is quicker than the problem on all of them
+MAX_DENSE_COORDINATES = 1000  # up to which V is treated as one block if most coordinates are in one
+MIN_WIDE_SIZE = 200  # number of coordinates above which a working set is faster than all coordinates
 
 
 class DualPoint(NamedTuple):
-    """A solver's dual variables for the lower bound: u, or None for 1/sqrt(q), and the off-diagonal C, or None."""
+    """A solver's dual variables for the lower bound: u, None for 1/sqrt(q), and the off-diagonal C, or None."""
 
     u: Array | None = None
     C: Factor | None = None
@@ -62,10 +62,10 @@ def certify(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint = NO_
     r"""Return a lower bound on the optimum of (15) from an optimally scaled factor of V and a solver's dual, if any.
 
     For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
-    eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u), also with sample weights,
-    in M and in the mean.
+    eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).  Sample weights enter M
+    and the mean.
 
-    If V is sparse, C comes from a working set, or from blocks, and is clipped outside.  Else V is one block.
+    If V is sparse, C comes from a working set or from blocks, and is clipped outside; otherwise V is one block.
     """
     U, penalty = point.U, problem.pair_penalty
     if is_sparse(U):
@@ -97,7 +97,7 @@ def is_mostly_one_block(U: Factor) -> bool:
 
 
 def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoint) -> Bound:
-    """Return a lower bound from a sparse factor, at least 0: with a solver's multipliers, or the best candidates."""
+    """Return a lower bound from a sparse factor, at least 0, with a solver's multipliers or the best candidates."""
     split = block_problem(problem)
     blocks, rows = Blocks(split, split.labels_of(point.U)), scipy.sparse.csr_array(point.U)[split.penalized]
     found = blocks.best_dual(point.q, blocks.restrict_multiplier(dual.C))
@@ -116,7 +116,7 @@ def bound_of_blocks(problem: DirectionProblem, point: PrimalPoint, dual: DualPoi
 
 
 class Blocks:
-    """Blocks of two or more coordinates, each with the columns of E, and A + Diag(c)^2 on them."""
+    """Blocks of two or more coordinates, each with its columns and those of E, and A + Diag(c)^2 on them."""
 
     def __init__(self, problem: BlockProblem, labels: Labels) -> None:
         groups = groups_of(labels)
@@ -139,10 +139,11 @@ class Blocks:
     # The dual
 
     def best_dual(self, q: Array, C: list[Array]) -> tuple[float, Array, list[Array]]:
-        """Return the least t with the weights u = 1/sqrt(q), u, and the multipliers.
+        """Return the smallest t for the weights u = 1/sqrt(q), u, and the multipliers.
 
-        M <= t (A + C + Diag(c)^2) on single coordinates and blocks, each with E.  The multipliers are those given,
-        shrunk if A + C is nearly singular.  t allows for rounding, so that the proof succeeds; it is not certified.
+        M <= t (A + C + Diag(c)^2) holds on single coordinates and blocks, each with E. The multipliers are the given
+        ones, shrunk if A + C is nearly singular.  t has a margin for rounding, so that the proof succeeds; it is not
+        certified.
         """
         u, _ = row_weights(self.problem.problem, self.problem.problem.inverse_sqrt(q))
         ratios = [self.block_ratio(i, u, inside) for i, inside in enumerate(C)]
@@ -150,7 +151,7 @@ class Blocks:
         return float(max([single, *(t for t, _ in ratios)])), u, [shrunk for _, shrunk in ratios]
 
     def block_ratio(self, i: int, u: Array, C: Array) -> tuple[float, Array]:
-        """Return the least t with M <= t (A + C + Diag(c)^2) on a block and E, and C, shrunk if that decreases t."""
+        """Return the smallest t with M <= t (A + C + Diag(c)^2) on a block and E, and C, shrunk if that decreases t."""
         check_deadline()
         M, inside = symmetric(self.data[i].weighted_gram(u)), np.zeros(self.right[i].shape)
         inside[: len(C), : len(C)] = C
@@ -196,7 +197,7 @@ class Blocks:
 def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
     """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with E, shape (m1,).
 
-    Each allows for rounding; it is not certified.
+    Each has a margin for rounding; it is not certified.
     """
     M, right = problem.weighted_squares(u)[singles], problem.diagonal[singles]
     right = np.asarray(np.where(right > 0.0, right, 1.0))
@@ -205,7 +206,7 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
         return np.asarray(M / right) * (1.0 + 4.0 * error)
     uF = u[:, None] * problem.F
     MF, Mcross, r = problem.F.T @ uF / len(u), problem.X.rmatvec(uF)[singles], problem.cross[singles]
-    # Coordinates e_j - r_j on E make A + Diag(c)^2 diagonal.
+    # In the coordinates e_j - r_j, r_j on E, A + Diag(c)^2 is diagonal.
     left = np.maximum(right - np.sum(r**2, axis=1), problem.c[singles] ** 2)
     residual = Mcross - r @ MF
     pencil = np.empty((len(singles), 1 + len(MF), 1 + len(MF)))
@@ -217,7 +218,7 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
 
 
 def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tries: int) -> Verdict:
-    """Prove a lower bound by screening all pairs in different blocks, at the least t that succeeds, or one larger.
+    """Prove a lower bound by screening all pairs in different blocks, at about the smallest t that succeeds.
 
     The dual is that of `Blocks.best_dual`.
     """
@@ -236,8 +237,8 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
             verdict = Verdict(None, members, pairs)
         if not violated:
             return None
-        # The least eigenvalue of S is a concave function of t: Newton's steps, 1.1 times as long, end before its root,
-        # so that later ones are stretched.
+        # The smallest eigenvalue of S is a concave function of t, so Newton's steps end before its root, even if 1.1
+        # times as long; later steps are longer.
         steps = [0.0]
         for members, values, directions in violated:
             value = float(values[0])
@@ -245,7 +246,7 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
             steps.append(1.1 * 1.4**attempt * abs(value) * t / max(M + value, abs(value), 1e-300))
         return max(steps)
 
-    t = first_certified(shortfall, t * (1.0 + 1e-10), 1 + n_tries)  # S is then positive beyond rounding
+    t = first_certified(shortfall, t * (1.0 + 1e-10), 1 + n_tries)  # S then exceeds its rounding error
     if not np.isfinite(t):
         return verdict
     proof = Multipliers(u, t, blocks.multiplier(C), problem.free, blocks.labels)
@@ -258,9 +259,9 @@ def certify_blocks(blocks: Blocks, dual: tuple[float, Array, list[Array]], n_tri
 def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO_DUAL) -> Bracket:
     """Return certified bounds on the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor.
 
-    With theta > 0 such that M/2 - C <= theta A, which is M <= t (A + C) at t = 2 theta for weights c_i c_j / theta, the
-    optimum is at least -(mean(1/u)/2 + theta).  It is never below -1, and not above 0 if the only penalty is the ridge.
-    The bound is -1 if the l1 term exceeds half of g, where there is no such theta.
+    If theta > 0 and M/2 - C <= theta A, which is M <= t (A + C) at t = 2 theta for weights c_i c_j / theta, the optimum
+    is at least -(mean(1/u)/2 + theta).  It is at least -1, and at most 0 if the only penalty is the ridge.  If the l1
+    term exceeds half of g, there is no such theta, and the bound is -1.
     """
     size = float(np.sum((problem.R @ U) ** 2))
     if size == 0.0:

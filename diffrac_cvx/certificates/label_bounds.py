@@ -25,12 +25,12 @@ from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten, uni
 from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.result import Bracket
 
-FEASIBILITY_TOLERANCE = 1e-12  # of a point in 1'Y1/n^2; its upper bound includes the deviation
-NEAR_BALANCE = 1e-12  # imbalance alpha up to which the bound is that of alpha = 0
+FEASIBILITY_TOLERANCE = 1e-12  # on 1'Y1/n^2 of a point; its upper bound includes the deviation
+NEAR_BALANCE = 1e-12  # largest alpha for which the bound is derived from alpha = 0
 
 
 class LabelMultipliers(NamedTuple):
-    """What proves a lower bound on (7) or (8): D, a number for each chunklet, and the weight w of 11'/n."""
+    """Multipliers that prove a lower bound on (7) or (8): D, a number for each chunklet, and the weight w of 11'/n."""
 
     D: Array  # (m,)
     weight: float
@@ -51,7 +51,7 @@ class Projection(NamedTuple):
 
 
 def projection_of(points: Table, ridge: Array | None = None) -> Projection:
-    """Return H_a of centred points, with a bound on its rounding errors and those of its sums over chunklets.
+    """Return H_a of centred points, with a bound on the rounding errors of H_a and of its sums over chunklets.
 
     By Cauchy-Schwarz the error of the sums of Q, in the metric S'S, is at most their rounding times the norm of Q.
     """
@@ -66,9 +66,9 @@ def projection_of(points: Table, ridge: Array | None = None) -> Projection:
 
 
 def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> Bracket:
-    """Return certified bounds on (8) from any F, and the solver's multiplier mu of diag Y = 1, if it has one.
+    """Return certified bounds on (8) from any F and, if given, the solver's multiplier mu of diag Y = 1.
 
-    With must-link constraints, which F is made to satisfy, mu has an entry for each chunklet.
+    With must-link constraints, F is made feasible, and mu has an entry for each chunklet.
     """
     F, sizes = unit_rows(F), H.sums[2]
     F = H.points.chunklets.common_unit_rows(F)
@@ -76,32 +76,32 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     D = diagonal + (1.0 - nu) * drift
     D = H.points.chunklets.sums(D) / sizes
     given = [] if mu is None else [1.0 - len(F) * mu / sizes]
-    tried = [LabelMultipliers(D, 1.0 - nu) for D in [D, *given]]
-    lower, best = max(((label_bound(H, one), one) for one in tried), key=lambda pair: pair[0])
+    candidates = [LabelMultipliers(D, 1.0 - nu) for D in [D, *given]]
+    lower, best = max(((label_bound(H, one), one) for one in candidates), key=lambda pair: pair[0])
     return Bracket(max(lower, 0.0), label_value(H, F, nu), H.points.n_excluded, best)
 
 
 def label_value(H: Projection, F: Array, nu: float) -> float:
-    """Return an upper bound on the objective of (8) at the unit rows of F, which satisfy the constraints."""
+    """Return an upper bound on the objective of (8) at F with unit rows, which satisfy the constraints."""
     return min(objective(H.Q, F) + nu * factor_imbalance(F) + objective_error(H, F), 1.0)
 
 
 def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None) -> Bracket:
-    """Return certified bounds on (7) from any F, and the solver's multiplier mu of diag Y = 1, if it has one.
+    """Return certified bounds on (7) from any F and, if given, the solver's multiplier mu of diag Y = 1.
 
     The multiplier of the constraint is fitted to the stationarity of F, then improved by a scalar search: every value
-    gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0, and the bound is taken on the complement of 1; near 0
-    it is that bound minus the `balance_cost`.
+    gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0, and the bound is computed on the complement of 1;
+    near 0 it is this bound minus the `balance_cost`.
     """
     F, Q, n_excluded = with_imbalance(F, alpha), H.Q, H.points.n_excluded
     upper = balanced_value(H, F, alpha)
     diagonal, drift = multiplier_terms(Q, F)
     given = [] if mu is None else [1.0 - len(F) * mu]
     if alpha <= NEAR_BALANCE:
-        # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w to fit, D_i f_i - (QQ'F)_i = w.
+        # Y1 = 0 has a multiplier for every row; stationarity determines D up to one vector w, D_i f_i - (QQ'F)_i = w.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
-        tried = [LabelMultipliers(D, -np.inf) for D in [D, *given]]
-        best = max(tried, key=lambda one: label_bound(H, one, alpha))
+        candidates = [LabelMultipliers(D, -np.inf) for D in [D, *given]]
+        best = max(candidates, key=lambda one: label_bound(H, one, alpha))
         return Bracket(max(label_bound(H, best, alpha), 0.0), upper, n_excluded, best)
 
     def bound(weight: float) -> float:
@@ -130,7 +130,7 @@ def balanced_value(H: Projection, F: Array, alpha: float) -> float:
 
 
 def label_bound(H: Projection, given: LabelMultipliers, alpha: float | None = None) -> float:
-    """Return a lower bound on (8) at weight = 1 - nu, or on (7) at any weight; with Y1 = 0 at weight -infinity.
+    """Return a lower bound on (8) at weight = 1 - nu, or on (7) at any weight; weight -infinity stands for Y1 = 0.
 
     Near balance, the bound at weight -infinity is that of alpha = 0 minus the `balance_cost`.
     """
@@ -154,14 +154,14 @@ def class_value(value: float, nu: float, k: int) -> float:
 
 
 def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None) -> float:
-    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), in O(n r^2).
+    """Return a lower bound, within 1 %, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), in O(n r^2).
 
-    With must-link constraints Q and 1 are sums over chunklets, whose sizes m are the metric: the bound is then on the
-    smallest t at which Diag(m (D - t)) - QQ' - weight 11'/n is not positive.
+    With must-link constraints Q and 1 are sums over chunklets, whose sizes m are the metric: the bound then refers to
+    the smallest t at which Diag(m (D - t)) - QQ' - weight 11'/n is not positive.
 
-    weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
-    has a known number of negative eigenvalues if the Schur complement has none.  An eigenvalue that rounding could have
-    made positive counts as negative.
+    weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1], has
+    a known number of negative eigenvalues if the Schur complement has none.  An eigenvalue that may be positive only by
+    rounding counts as negative.
     """
     ones, sizes = (np.ones(len(D)) if given is None else given for given in (ones, sizes))
     size = 1.0 if np.isinf(weight) else abs(weight)
@@ -170,7 +170,7 @@ def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None,
     middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
     expected, squares = int(weight < 0.0), row_products(G, G)
 
-    def holds(t: float) -> bool:
+    def is_bound(t: float) -> bool:
         shifted = sizes * (D - t)
         if not np.isfinite(t) or np.any(shifted == 0.0):
             return False
@@ -179,13 +179,13 @@ def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None,
         return int(np.sum(shifted < 0) + np.sum(values < error)) <= expected
 
     bad, good = 0.0, 1e-13
-    while not holds(-good):
+    while not is_bound(-good):
         bad, good = good, 4.0 * good
         if good > 1e6:
             return -np.inf
     while good > 1.01 * bad and good > 1e-13:
         middle_t = (bad * good) ** 0.5
-        bad, good = (bad, middle_t) if holds(-middle_t) else (middle_t, good)
+        bad, good = (bad, middle_t) if is_bound(-middle_t) else (middle_t, good)
     return -good
 
 
@@ -209,7 +209,7 @@ def with_imbalance(F: Array, alpha: float) -> Array:
     if found < alpha:
         mixing, other = (alpha - found) / (1.0 - found), np.ones((len(F), 1))
     else:
-        # The signs of F's leading column, if these are less unbalanced than alpha, otherwise a balanced Y.
+        # Mix in the signs of F's leading column if their imbalance is below alpha, otherwise a balanced Y.
         other = np.where(np.linalg.svd(F, full_matrices=False)[0][:, :1] >= 0.0, 1.0, -1.0)
         other = other if factor_imbalance(other) <= alpha else balanced_factor(len(F))
         mixing = (found - alpha) / (found - factor_imbalance(other))
@@ -245,7 +245,7 @@ def objective_error(H: Projection, F: Array) -> float:
 
 
 def lower_bound_of_mean(x: Array) -> float:
-    """Return a lower bound on the exact mean; the numbers themselves may have errors of six roundings."""
+    """Return a lower bound on the exact mean of numbers with errors of up to six roundings each."""
     return float(np.mean(x)) - round_up(sum_error(len(x) + 8) * float(np.mean(np.abs(x))))
 
 
@@ -257,7 +257,8 @@ def balance_cost(F: Array, alpha: float) -> float:
     squared mean is alpha: then :math:`\delta \le |m| - \sqrt\alpha`.  After scaling, their squared norms are between
     :math:`4\delta` and :math:`8\delta` below 1, and since no root of these deficits exceeds the sum of two others,
     there are vectors with these squared norms and sum 0.  Added in new coordinates, they cost at most their mean,
-    :math:`8\delta`.  No higher power of :math:`|m|` would hold: the slope of (7) may be :math:`-\infty` at alpha = 0.
+    :math:`8\delta`.  A bound in a higher power of :math:`|m|` would be false: the slope of (7) may be :math:`-\infty`
+    at alpha = 0.
     """
     length = float(np.linalg.norm(F.mean(axis=0)))
     return float(round_up(8.0 * (max(length - alpha**0.5, 0.0) + sum_error(len(F) + F.shape[1] + 16))))

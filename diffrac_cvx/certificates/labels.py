@@ -1,22 +1,22 @@
-r"""Lower bounds on Eq. (9) at all labels by inequalities on their products, from the table as given.
+r"""Lower bounds on Eq. (9) over all labels by inequalities on products of labels, from the table as given.
 
 Labels that satisfy the constraints are y = S z, with one sign z_g for each chunklet g (for each point, without
-constraints).  Rows of inequalities sum_ij t_k,ij z_i z_j <= r_k hold for all signs z, each for a reason that `Rows` can
-check.  With multipliers g_k >= 0, T = sum_k g_k t_k, any mu and any C with |C_jk| <= c_j c_k and C_jj = c_j^2, if
+constraints).  Inequalities sum_ij t_k,ij z_i z_j <= r_k, the rows, hold for all signs z; `Rows` verifies the reason for
+each.  With multipliers g_k >= 0, T = sum_k g_k t_k, any mu and any C with |C_jk| <= c_j c_k and C_jj = c_j^2, if
 
     M = [[Diag(mu) + T - (1 - nu) w w', B], [B', A + C]],  w = S'p, B = S'PX, A = X'PX + Diag(a)^2, P = Diag(p),
 
-is positive semidefinite, then (z, -v)'M(z, -v) >= 0 gives that Eq. (9) is at least 1 - sum mu - sum_k g_k r_k at all
-labels and all v.  If only M >= -e I, it is at least that minus e (m + |v|^2), and the best v has |v|^2 <= 1/l with l
-the least eigenvalue of A + Diag(c)^2, because v'Av + (sum c|v|)^2 <= 1 there.
+is positive semidefinite, then (z, -v)'M(z, -v) >= 0 implies that Eq. (9) is at least 1 - sum mu - sum_k g_k r_k at all
+labels and all v.  If only M >= -e I, this bound is reduced by e (m + |v|^2).  The best v has |v|^2 <= 1/l, where l is
+the smallest eigenvalue of A + Diag(c)^2, because v'Av + (sum c|v|)^2 <= 1 there.
 
-With linear constraints a'z <= b and E z = f, a chunklet of known labels has the sign z_0 = 1, or a chunklet without
-points is added.  Then the products (b - a'z z_0)(1 - s z_0 z_j) >= 0 are rows of inequalities too, and M may have any
-multiple of z'(E - f e_0')'L z = 0.
+With linear constraints a'z <= b and E z = f, z_0 = 1 is the sign of the chunklet of known labels, or of an additional
+chunklet without points.  Then the products (b - a'z z_0)(1 - s z_0 z_j) >= 0 are valid rows too, and any z'(E - f
+e_0')'L z = 0 may be added to M.
 
-For K > 2 clusters the labels are K unit vectors with products -1/(K - 1), in the place of the signs z, and V = sum vv'
-over K - 1 directions in that of vv': the objective is that of `certify_clusters`.  Then Y_ij >= -1/(K - 1), and the
-inequalities of `Sets` hold for Z = ((K - 1) Y + 1)/K, which is 1 in a cluster and 0 between two.
+For K > 2 clusters, K unit vectors with products -1/(K - 1) replace the signs z, and V = sum vv' over K - 1 directions
+replaces vv': the objective is that of `certify_clusters`.  Then Y_ij >= -1/(K - 1), and the inequalities of `Sets` hold
+for Z = ((K - 1) Y + 1)/K, which is 1 in a cluster and 0 between two.
 """
 
 from typing import NamedTuple
@@ -29,8 +29,8 @@ from diffrac_cvx.points.linear_constraints import LinearConstraints
 from diffrac_cvx.points.rows import Indices
 
 UNIT_ROUNDOFF = 2.0**-53
-CLIQUE = 0  # kind of an inequality on all pairs of an odd number of signed chunklets
-PRODUCT, PARTITION = 1, 2  # kinds of `Products` and `Sets`, from which only `LabelProblem` builds rows
+CLIQUE = 0  # kind of inequality: on all pairs of an odd number of signed chunklets
+PRODUCT, PARTITION = 1, 2  # kinds of inequalities in `Products` and `Sets`; only `LabelProblem` builds their rows
 
 
 class Rows(NamedTuple):
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
     -s_i s_j at its pairs i < j, in lexicographic order.  With q = 3 it is a triangle.
     """
 
-    kinds: Indices  # (k,), why the row holds: CLIQUE
+    kinds: Indices  # (k,), kind of each inequality
     ends: Indices  # (k,), number of entries up to the end of each row
     first: Indices  # (e,), chunklets i
     second: Indices  # (e,), chunklets j > i
@@ -101,23 +101,24 @@ class Products(NamedTuple):
     multipliers: Array  # (k,), >= 0
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Products":
-        """Return the products of a mask."""
+        """Return the products selected by a mask."""
         return Products(self.rows[mask], self.chunklets[mask], self.signs[mask], self.multipliers[mask])
 
 
 class Sets(NamedTuple):
     """Inequalities on partitions into K clusters, and their multipliers.
 
-    With a center i and a set T of two points or more, Z(i, T) - Z(T, T) <= 1, where pairs count once: if T has a points
-    of i's cluster, a - a (a - 1) / 2 <= 1.  Without a center, two of K + 1 points or more are in one cluster.
+    With a center i and a set T of two points or more, Z(i, T) - Z(T, T) <= 1, where each pair counts once: if T has b
+    points in i's cluster, b - b (b - 1) / 2 <= 1.  Without a center, at least two of K + 1 or more points share a
+    cluster.
     """
 
     centers: Indices  # (k,), -1 for none
-    members: Indices  # (k, w), points of the set, and then -1
+    members: Indices  # (k, w), points of the set, padded with -1
     multipliers: Array  # (k,), >= 0
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Sets":
-        """Return the inequalities of a mask."""
+        """Return the inequalities selected by a mask."""
         return Sets(self.centers[mask], self.members[mask], self.multipliers[mask])
 
     def invalid(self, n_clusters: int) -> str:
@@ -147,7 +148,7 @@ class Sets(NamedTuple):
 
 
 class LabelDual(NamedTuple):
-    """Multipliers that prove a bound on Eq. (9) at labels, see `LabelProblem`."""
+    """Multipliers that prove a bound on Eq. (9) over labels, see `LabelProblem`."""
 
     mu: Array  # (m,)
     rows: Rows | None = None
@@ -178,7 +179,7 @@ class LabelProblem:
     linear : LinearConstraints, optional
         Inequalities and equations on the labels of the points.
     labeled : int
-        With them, the chunklet of the points with known labels, or -1.
+        Chunklet of the points with known labels, or -1; for linear constraints.
     n_clusters : int
         K; the signs of chunklets are +1 if it exceeds 2.
     """
@@ -209,7 +210,7 @@ class LabelProblem:
         column_error = centering_errors(X)
         X = X - self.p @ X
         sizes = np.sqrt(self.p @ X**2 + a**2 + c**2)
-        self.scale = 2.0 ** -np.round(np.log2(np.where(sizes > 0.0, sizes, 1.0)))  # to sizes from 0.7 to 1.5
+        self.scale = 2.0 ** -np.round(np.log2(np.where(sizes > 0.0, sizes, 1.0)))  # so that the sizes become 0.7 to 1.5
         self.X, self.ridge, self.c = X * self.scale, (a * self.scale) ** 2, c * self.scale
         self.column_error = column_error * self.scale
         d, centering = self.X.shape[1], float(np.linalg.norm(self.column_error))
@@ -224,7 +225,7 @@ class LabelProblem:
         metric = self.A + np.diag(self.c**2)
         least = 0.5 * float(np.linalg.eigvalsh(metric)[0]) if d and np.all(np.isfinite(metric)) else float(d == 0)
         margin = self.error + 2.0 * factorization_error(metric)
-        # Least eigenvalue of the metric of v, certified at half its computed value; 0 if that is not positive.
+        # Smallest eigenvalue of the metric of v, certified at half its computed value; 0 if that is not positive.
         self.least = least if least > 0.0 and has_cholesky(metric - (least + margin) * np.eye(d)) else 0.0
 
     @property
@@ -245,7 +246,7 @@ class LabelProblem:
         return np.asarray(E)
 
     def product_rows(self, products: Products) -> Rows:
-        """Return products as rows of inequalities; right sides are rounded up, and places may occur twice."""
+        """Return products as rows of inequalities; right sides are rounded up, and pairs i, j may occur twice."""
         assert self.linear is not None
         given, (rows, j, signs, multipliers) = self.linear.at_most, products
         A, b = given.coefficients[rows], (given.right + 4.0 * given.slack)[rows]
@@ -262,7 +263,7 @@ class LabelProblem:
         return Rows(np.full(len(rows), PRODUCT), ends, first, second, coefficients[order], right, multipliers)
 
     def lower_bound(self, dual: LabelDual) -> float:
-        """Return a certified lower bound on Eq. (9) at all signs; -infinity if the multipliers prove none."""
+        """Return a certified lower bound on Eq. (9) over all signs; -infinity if the multipliers prove none."""
         M, error, total = self.dual_matrix(dual)
         if self.least == 0.0 or not has_cholesky(M):
             return -np.inf
@@ -310,7 +311,7 @@ class LabelProblem:
 
 
 def centering_errors(X: Array) -> Array:
-    """Return bounds on the errors of centred entries, (d,): n + 8 roundings of a column's largest one, in the mean."""
+    """Return bounds on the errors of centred entries, (d,): n + 8 roundings of the largest entry of the column."""
     return np.asarray(2.0 * relative(len(X) + 8) * np.abs(X).max(axis=0, initial=0.0))
 
 

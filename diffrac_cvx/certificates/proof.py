@@ -1,16 +1,16 @@
-"""Proof of lower bounds on (15), rounding included: with the sums in `points`, the code that certified bounds rely on.
+"""Proof of lower bounds on (15), rounding included: the only code, with the sums in `points`, that they rely on.
 
-For u > 0 and C in the dual set of the penalty let M = X' Diag(u) X / n.  If S = t (A + C + Diag(c)^2) - M >= 0, then
-2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).  The caller chooses u, t and a part of C, in plain floating
-point; that S >= 0 for some C with this part is proved here, in three steps.
+For u > 0 and C in the dual set of the penalty let M = X' Diag(u) X / n.  If S = t (A + C + Diag(c)^2) - M >= 0, then 2
+sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).  The caller chooses u, t and a part of C in ordinary floating
+point.  This module proves in three steps that S >= 0 for some C with this part.
 
 1. `eliminate` a set E of coordinates: with S = LL' on E and K = L^-1 S_EN, S_NN - K'K >= 0 is left on the others, N.
-2. Clip between blocks of N: with G = M - t A + K'K, t C = G there if that is in the dual set, so that S is exactly 0
-   and its rounding harmless; otherwise the excess of G is left.  For any matrix Z, t C = clip(G + ZZ') will do too.
-3. `prove` each component that blocks and excess form: by its dominance, or by a Cholesky factorisation.
+2.  Clip between blocks of N: with G = M - t A + K'K, t C = G there if that is in the dual set, so that S is exactly 0
+  and its rounding harmless; otherwise the excess of G remains.  For any matrix Z, t C = clip(G + ZZ') is valid too.
+3. `prove` positivity on each component of the blocks and the excess, by diagonal dominance or Cholesky factorisation.
 
-Entry jk of S is computed from terms of size h_j h_k at most, h_j^2 = t (A_jj + c_j^2) + M_jj.  What all rounding may
-change on N is e_jk = F_j'F_k, entry by entry, hence sum_j e_jj on a component.
+Entry jk of S is computed from terms of size at most h_j h_k, h_j^2 = t (A_jj + c_j^2) + M_jj.  On N, the rounding error
+of entry jk is at most e_jk = F_j'F_k, hence sum_j e_jj on a component.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,25 +42,25 @@ from diffrac_cvx.problem.result import Labels
 MEAN_ROUNDINGS = 400  # upper bound on the roundings of a mean by NumPy's pairwise sums
 INSIDE = 1.0 - 16.0 * UNIT_ROUNDOFF  # shrinks a bound, so that C is inside it after rounding
 MAX_FACTORIZED_SIZE = 4000  # rows of a component that are factorised
-LANCZOS_RTOL = 3e-3  # of the least eigenvalues of larger components, which no proof relies on
-MAX_DENSE_SIZE = 300  # rows up to which a component is factorised as a whole, and all eigenvectors are computed
+LANCZOS_RTOL = 3e-3  # for the smallest eigenvalues of larger components, on which no proof relies
+MAX_DENSE_SIZE = 300  # rows up to which a component is factorised whole, and all eigenvectors are computed
 
 # The statement
 
 
 class Multipliers(NamedTuple):
-    """What proves the lower bound 1 - t mean(1/u) on (15), in the coordinates of its problem.
+    """Multipliers that prove the lower bound 1 - t mean(1/u) on (15), in the coordinates of its problem.
 
-    C is given on E, and in blocks of N; elsewhere it is the clipped G + ZZ'.  Without C, the diagonal part of the l1
-    term is added to the ridge, and the rest is omitted.  Instead of u a factor G may be given, with u = 1/sqrt(q) at
-    V = GG', for rows that are read in one pass.
+    C is given on E and in blocks of N; elsewhere it is the clipped G + ZZ'.  Without C, the diagonal part of the l1
+    term is added to the ridge, and the rest is omitted.  For rows that are read in one pass, a factor G replaces u:
+    then u = 1/sqrt(q) at V = GG'.
     """
 
     u: Array  # (n,), weights of the rows, 0 for zero rows; (0,) if G is given
     t: float
     C: Factor | None = None  # (D, D), off the diagonal
     free: Indices | None = None  # E, increasing; all coordinates by default
-    labels: Labels | None = None  # (m,), blocks of N; by default E is a working set and all of N are alone
+    labels: Labels | None = None  # (m,), blocks of N; by default E is a working set and each coordinate of N is a block
     Z: Array | None = None  # (m, z)
     G: Array | None = None  # (d, r), or (d + 1, r) with the offset last, in the user's coordinates
 
@@ -85,9 +85,9 @@ def best_of(*bounds: Bound) -> Bound:
 
 @dataclass(frozen=True, eq=False)
 class Remainder:
-    """S on N after E is eliminated: Diag(t (a^2 + c^2)) + t C - G, G = X' Diag(w) X + K'K, entry jk off by F_j'F_k.
+    """S on N after E is eliminated: Diag(t (a^2 + c^2)) + t C - G, G = X' Diag(w) X + K'K, with errors F_j'F_k.
 
-    With a correction Z, K has its columns as further rows, and ZZ' is added to S.
+    A correction Z adds its columns to the rows of K, and ZZ' to S.
     """
 
     problem: BlockProblem
@@ -118,7 +118,7 @@ class Remainder:
 
     @property
     def known_signs(self) -> Mask | None:
-        """Mask of the coordinates with known signs: C_jk has no lower bound between two of them."""
+        """Mask of the coordinates with sign constraints: C_jk has no lower bound between two of them."""
         mask = self.problem.problem.pair_penalty.nonnegative
         return mask[self.problem.penalized] if mask.any() else None
 
@@ -133,23 +133,23 @@ class Remainder:
         return self.problem.rows.gram(self.gram_weights, left, right) + self.K[:, left].T @ self.K[:, right]
 
     def with_correction(self, Z: Array) -> "Remainder":
-        """Return the remainder with a further correction, (m, z): the multiplier is then chosen from G + ZZ'.
+        """Return the remainder with a further correction, (m, z): the multiplier then comes from G + ZZ'.
 
-        Terms that are 0 round nothing, so that columns where Z is 0 keep their errors.
+        Terms that are 0 have no rounding error, so columns where Z is 0 keep their errors.
         """
         K = np.vstack([self.K, Z.T])
         gram_error = np.where(Z.any(axis=1), gram_error_roots(K), self.F[-1])
         return replace(self, K=K, F=np.vstack([self.F[:-1], gram_error]), Z=np.hstack([self.Z, Z]))
 
     def bounds(self, j: Indices, k: Indices) -> Array:
-        """Return t times the half-width of the box less the error of G_jk; negative if that is larger."""
+        """Return t times the half-width of the box minus the error bound of G_jk; negative if the error is larger."""
         c, sides = self.problem.c, self.problem.half_widths(j, k)
         errors = np.einsum("ij,ij->j", self.F[:, j], self.F[:, k])
         return np.asarray(self.t * INSIDE * sides * c[j] * c[k] - errors * (1.0 + 1e-12))
 
 
 class Pairs(NamedTuple):
-    """Pairs of coordinates j < k in different blocks, G_jk, and its bound, that of the box less the error of G_jk."""
+    """Pairs of coordinates j < k in different blocks, G_jk, and its bound: the box minus the error of G_jk."""
 
     j: Indices
     k: Indices
@@ -184,12 +184,12 @@ def eliminate(
     whitened: bool | None = None,
     M: Array | None = None,
 ) -> Remainder | None:
-    """Eliminate the coordinates E, `problem.free`, from S at weights u and t; None if S is not certified positive on E.
+    """Eliminate the coordinates E, `problem.free`, from S for u and t; None if S is not certified positive on E.
 
-    C, on E, is projected onto the dual set here.  ``between(P, T)``, with P = S on E and T = M - t A between E and N,
-    returns t C between them, projected here too; without it, C is 0 there.  M on E may be passed if it is known.
+    C on E is projected onto the dual set.  ``between(P, T)``, with P = S on E and T = M - t A between E and N, returns
+    t C between E and N, which is projected too; without it, C is 0 there.  M on E may be passed if it is known.
 
-    E is factorised in its given coordinates first, then in whitened ones, which lose nothing if E is nearly collinear.
+    E is factorised in its given coordinates first, then in whitened ones, which stay accurate if E is nearly collinear.
     """
     if whitened is None:
         found = None if problem.problem.basis is not None else eliminate(problem, u, t, C, between, whitened=False, M=M)
@@ -241,10 +241,11 @@ def gram_error_roots(K: Array) -> Array:
 
 
 def relative_error(problem: BlockProblem, u: Array, t: float) -> float:
-    """Return a bound on the errors of S over h_j h_k: of its sums, and of the centring of the columns.
+    """Return a bound on the errors of S_jk, divided by h_j h_k, from its sums and from the centring of the columns.
 
-    A centred column, or signed sum of points, is off by sum_error(k + 16) A_jj^(1/2) in the Euclidean norm over
-    sqrt(n), hence by this times (t + max u)^(1/2) <= h_j (1 + max u / t)^(1/2) in the norm weighted by |w|.
+    A centred column, or column of signed sums of points, has an error of at most sum_error(k + 16) A_jj^(1/2) in the
+    Euclidean norm divided by sqrt(n).  In the norm weighted by |w| the error is at most this times (t + max u)^(1/2),
+    and A_jj^(1/2) (t + max u)^(1/2) <= h_j (1 + max u / t)^(1/2).
     """
     k = problem.n_terms
     moved = sum_error(k + 16) * (1.0 + problem.problem.sums.largest_weight(u) / t) ** 0.5
@@ -254,9 +255,9 @@ def relative_error(problem: BlockProblem, u: Array, t: float) -> float:
 def eliminated_matrix(
     problem: BlockProblem, u: Array, t: float, M: Array, C: Array | None, *, whitened: bool
 ) -> tuple[Array, float]:
-    """Return S on E, in its given coordinates, without those where it is 0, or in whitened ones, and its error.
+    """Return S on E and a bound on its error, in given coordinates without those where S is 0, or in whitened ones.
 
-    The error is bounded in the spectral norm.
+    The bound is in the spectral norm.
     """
     inner, used = problem.inner, problem.used
     if not whitened:
@@ -288,12 +289,14 @@ def prove(
     *,
     max_directions: int = 1,
 ) -> list[tuple[Indices, Array, Array]]:
-    """Certify that S is positive definite on all components; return those where it is not, none if it is.
+    """Certify that S is positive definite on each component; return the components where this fails.
 
-    Of each, its coordinates, the small v'Sv less its error, increasing, and the unit vectors v, in columns.
+    For each of these, return its coordinates, the smallest values of v'Sv minus their error, increasing, and the unit
+    vectors v as columns.
 
     `pairs` contains all pairs of different blocks that may violate their box, from `screen_pairs`; it is None for
-    feature groups, which are the blocks, with C = 0.  All coordinates in no block, given with its C, are alone.
+    feature groups, which are the blocks, with C = 0.  Blocks are given with their C; every other coordinate is a block
+    of its own.
     """
     m, t = len(remainder.problem.c), remainder.t
     if m == 0:
@@ -314,15 +317,15 @@ def prove(
         within = t * C - remainder.gram(block, block)
         within[np.diag_indices(len(block))] = 0.0
         sums[block] += np.abs(within).sum(axis=1)
-        # A multiplier of known signs may be larger than the terms of S.
+        # With sign constraints, a multiplier may be larger than the terms of S.
         errors = errors.copy()
         errors[block] += sum_error(4) * t * float(np.linalg.norm(C)) / len(block)
         inside.append(within)
     left = remainder.diagonal - np.bincount(labels, errors, minlength=m)[labels]
     open_labels = labels[~(left > round_up(1.0, m + 8) * sums)]  # all rows of the other components are dominant
-    if len(open_labels) and remainder.Z.any():  # ZZ' joins its rows, and all that is not dominant
-        joined = np.isin(labels, np.append(open_labels, labels[remainder.Z.any(axis=1)]))
-        labels, open_labels = np.where(joined, m, labels), np.array([m])
+    if len(open_labels) and remainder.Z.any():  # ZZ' connects its rows, and all nondominant ones
+        is_joined = np.isin(labels, np.append(open_labels, labels[remainder.Z.any(axis=1)]))
+        labels, open_labels = np.where(is_joined, m, labels), np.array([m])
     order = np.flatnonzero(np.isin(labels, open_labels))
     order = order[np.argsort(labels[order], kind="stable")]
     violated, position = [], np.zeros(m, dtype=np.intp)
@@ -345,7 +348,7 @@ def clip_groups(
 ) -> tuple[list[tuple[Indices, Array]], tuple[Indices, Indices, Array]]:
     """Return the feature groups with C = 0, and the entries of S between them: none if C = G/t is in the dual set.
 
-    Otherwise the excess of G over its projection onto the spectral-norm ball is left.
+    Otherwise they are the excess of G over its projection onto the spectral-norm ball.
     """
     problem, m = remainder.problem, len(remainder.problem.c)
     groups = problem.problem.pair_penalty.restrict(problem.penalized).groups
@@ -373,10 +376,10 @@ def clip_groups(
 
 
 def check_component(diagonal: Array, E: Factor, Z: Array, max_directions: int) -> tuple[Array, Array] | None:
-    """Return None if Diag(diagonal) + E + ZZ' is certified positive definite, else its least eigenvalues and vectors.
+    """Return None if Diag(diagonal) + E + ZZ' is certified positive definite, otherwise its smallest eigenpairs.
 
-    Weak rows of a large matrix are factorised first, then all; its least eigenvalue is estimated before that, unless
-    no directions are asked for.
+    For a large matrix, the rows that are not dominant are factorised first, then all rows.  Before these attempts its
+    smallest eigenvalue is estimated, unless ``max_directions`` is 0.
     """
     size, sums = len(diagonal), row_sums(E)
     found = np.array([-np.inf]), np.eye(size, 1)
@@ -397,7 +400,7 @@ def check_component(diagonal: Array, E: Factor, Z: Array, max_directions: int) -
 
 
 def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Array, Array]:
-    """Return at most k least eigenpairs of Diag(diagonal) + E + ZZ', approximately."""
+    """Return approximately the k smallest eigenpairs of Diag(diagonal) + E + ZZ', or fewer."""
     if len(diagonal) <= MAX_DENSE_SIZE:
         values, vectors = eigh(np.diag(diagonal) + dense(E) + Z @ Z.T)
     else:
@@ -412,9 +415,10 @@ def least_eigenpairs(diagonal: Array, E: Factor, Z: Array, k: int) -> tuple[Arra
 def is_sum_positive(diagonal: Array, E: Factor, Z: Array, weak: Mask) -> bool:
     """Whether Diag(diagonal) + E + ZZ' is certified positive definite, by a factorisation of the weak rows.
 
-    E is symmetric, with a zero diagonal.  The other rows have to be dominant: their diagonal minus their off-diagonal
-    sums, D, bounds E there from below.  For any T, ZZ' >= ZT' + TZ' - TT', here with T on the weak rows; eliminating
-    the others leaves Y T' + T Y' - T H T' of that, with Y = Z - E D^-1 Z there and H = 1 + Z' D^-1 Z.
+    E is symmetric, with a zero diagonal.  The other rows must be dominant: D, their diagonal minus their absolute
+    off-diagonal sums, is a lower bound on them.  For any T, ZZ' >= ZT' + TZ' - TT'; here T is on the weak rows.
+    Eliminating the other rows leaves Y T' + T Y' - T H T' of this, with Y = Z - E D^-1 Z on the weak rows and H = 1 +
+    Z' D^-1 Z.
     """
     strong, chosen = np.flatnonzero(~weak), np.flatnonzero(weak)
     margins = diagonal[strong] - round_up(1.0, len(weak)) * row_sums(E[strong][:, strong])
@@ -435,7 +439,7 @@ def is_sum_positive(diagonal: Array, E: Factor, Z: Array, weak: Mask) -> bool:
 
 
 def lifted_cholesky(S: Array, radius: float, multiple: float = 1.0) -> tuple[Array | None, float]:
-    """Return the Cholesky factor of S minus a multiple of what S, by its radius, and rounding may be off, and that."""
+    """Return the Cholesky factor of S minus a multiple of its error bound (radius and rounding), and this multiple."""
     lift = multiple * round_up(radius + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
     return cholesky_or_none(S - lift * np.eye(len(S))), lift
 
@@ -459,7 +463,7 @@ class Sums(NamedTuple):
 
     U: Array  # (D, r), the factor in the coordinates of the problem
     M: Array  # (D, D), X' Diag(u) X / n
-    largest: Array  # (1,), bound on the weights: all that is known of u
+    largest: Array  # (1,), bound on the weights, which are not stored
     inverse_mean: float  # mean of 1/u, 0 for zero rows
     mean_sqrt: float  # mean of sqrt(q)
     mean_q: float
@@ -477,17 +481,17 @@ def sums_of_rows(problem: DirectionProblem, G: Array) -> Sums:
 
 def bound_at(t: float, inverse_mean: float, n_roundings: int = MEAN_ROUNDINGS) -> float:
     """Return a lower bound on 1 - t inverse_mean, for a mean of positive numbers with `n_roundings`."""
-    if not np.isfinite(t):  # for any mean, also 0
+    if not np.isfinite(t):  # whatever the mean, even 0
         return -np.inf
     product = round_up(t * inverse_mean, n_roundings)
     return 1.0 - product - 2 * UNIT_ROUNDOFF if np.isfinite(product) else -np.inf
 
 
 def project_dual(problem: DirectionProblem, C: Array) -> Array:
-    """Return C in the dual set: a solver's multiplier may be slightly outside, where it proves nothing."""
+    """Return C projected onto the dual set: a solver's multiplier slightly outside would prove nothing."""
     C = problem.pair_penalty.project_safe(symmetric(C))
-    # Along directions outside the coordinates W, the right side of a bound is C alone, so C has to be 0 there.  It is
-    # if C is 0 on the columns without another penalty, because only these have a part in such directions.
+    # Along directions outside the coordinates W, the right side of a bound is C alone, so C must be 0 there.  This
+    # holds if C is 0 on the columns without another penalty, because only these contribute to such directions.
     if np.any(problem.pair_penalty.reference_weights > problem.c) and problem.W.shape[1] < len(C):
         unpenalized = (problem.a == 0.0) & (problem.c == 0.0)
         C[unpenalized], C[:, unpenalized] = 0.0, 0.0

@@ -1,11 +1,11 @@
-r"""Screening of pairs of coordinates by blocks of columns: of violations of their box, and of components.
+r"""Screening of pairs of coordinates, by blocks of columns, for violations of their box and for components.
 
-The results hold with rounding included, and no matrix of all pairs is stored.
+The results are valid in spite of rounding, and no matrix of all pairs is stored.
 
 Components: after elimination of the unpenalised coordinates F, G = M - A + K'K at the optimal weights u.  Groups are in
-different components if the spectral norm of G_gh, or of its positive part for known signs, is below w_g w_h: then C = G
-is strictly inside the dual set there, so that every optimal V is 0.  A gap bounds the error of G entry by entry, and
-the Frobenius norm of these bounds covers a block.
+different components if the spectral norm of G_gh, or of its positive part for sign constraints, is below w_g w_h: then
+C = G is strictly inside the dual set there, so that every optimal V is 0.  A gap bounds the error of each entry of G,
+and the Frobenius norm of these bounds is a bound for the block.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,23 +49,23 @@ from diffrac_cvx.problem.result import Labels
 Floats = npt.NDArray[np.floating[Any]]
 Array32 = npt.NDArray[np.float32]
 Product = Callable[[slice, slice], Array32]
-Distance = Callable[[Indexer, Indexer], Array]  # at most, of G_jk to its optimum, over c_j c_k
-MAX_PAIRS_PER_COORDINATE = 60  # violated pairs outside a working set: with more the bound fails anyway
-COLUMN_BLOCK = 512  # of X multiplied with the others at a time, fewer if there are many others
-MAX_PRODUCTS = 5_000_000  # at a time
-SINGLE_PRECISION_SIZE = 200  # penalised coordinates from which on single precision is used first
+Distance = Callable[[Indexer, Indexer], Array]  # bound on |G_jk - optimal G_jk| / (c_j c_k)
+MAX_PAIRS_PER_COORDINATE = 60  # violated pairs outside a working set, above which the bound fails anyway
+COLUMN_BLOCK = 512  # columns of X multiplied by the other columns at a time, fewer if these are many
+MAX_PRODUCTS = 5_000_000  # products computed at a time
+SINGLE_PRECISION_SIZE = 200  # penalised coordinates at or above which single precision is used first
 MAX_SINGLE_PRECISION_ERROR = 0.1  # largest error of single precision, as a fraction of the bound
-SINGLE_RANGE = 1e20  # largest sum of squares, or its inverse: what underflows is then below rounding
+SINGLE_RANGE = 1e20  # largest sum of squares, or inverse of one, for which underflow is below rounding
 
 
 class Verdict(NamedTuple):
-    """Result of an attempt to prove a lower bound: the bound, or what violates it."""
+    """Result of an attempt to prove a lower bound: the bound, or coordinates, pairs and directions that violate it."""
 
     bound: Bound | None = None  # the bound, if it is proved
     violated: Indices = NO_PAIRS.j  # coordinates where S is not proved positive, by decreasing violation
-    pairs: Pairs = NO_PAIRS  # in different blocks, that may violate their box
+    pairs: Pairs = NO_PAIRS  # pairs in different blocks that may violate their box
     directions: Array | None = None  # (D, v), in which S is negative
-    C: Array | None = None  # (w + k, k), next multiplier of a working set and the violated coordinates with these
+    C: Array | None = None  # (w + k, k), next multiplier of the violated coordinates, with the working set first
 
 
 class TooManyPairsError(Exception):
@@ -76,14 +76,14 @@ class TooManyPairsError(Exception):
 def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.inf) -> Pairs:
     """Return the pairs in different blocks that may violate their box, G = M - t A + K'K; O(n m^2).
 
-    Single precision is used first if its rounding, which is subtracted from the bound, is small compared with it.  The
-    pairs found are computed again in double precision; but not with a limit `max_pairs`, at more than which
-    TooManyPairsError is raised, as their excess is that of a multiplier too.
+    Single precision is used first if its rounding error, which is subtracted from the bound, is small compared with the
+    bound.  The pairs found are recomputed in double precision, unless there is a limit `max_pairs`: their excess then
+    refers to a valid multiplier too.  More pairs than the limit raise TooManyPairsError.
     """
     c, known, parts, n_found = remainder.problem.c, remainder.known_signs, [NO_PAIRS], 0
     product, rounding = single_precision(remainder)
     again = max_pairs == np.inf and product is not None
-    # F_j'F_k <= |F_j| |F_k|: a bound on the error of G_jk over c_j c_k for each column and the largest of a block.
+    # F_j'F_k <= |F_j| |F_k| bounds the error of G_jk over c_j c_k, for each column and the largest of a block.
     sizes = np.sqrt(remainder.errors) / c
     for block, remaining, G, size in relative_grams(remainder, product):
         least = remainder.t * INSIDE * remainder.problem.half_widths((block, None), remaining)
@@ -109,7 +109,7 @@ def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.
 
 
 def screen_outside(remainder: Remainder) -> Pairs:
-    """Return the pairs outside a working set, each coordinate alone, that may violate their box."""
+    """Return the pairs outside a working set that may violate their box; each coordinate is a block of its own."""
     m = len(remainder.problem.c)
     return screen_pairs(remainder, np.arange(m), max_pairs=MAX_PAIRS_PER_COORDINATE * m)
 
@@ -117,8 +117,8 @@ def screen_outside(remainder: Remainder) -> Pairs:
 def single_precision(remainder: Remainder) -> tuple[Product | None, float]:
     """Return the products G_jk / (c_j c_k) of two ranges of columns in single precision, and a bound on their error.
 
-    None if it is not accurate enough, nor faster.  |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms
-    themselves are rounded.
+    Return None if it is not accurate enough or not faster.  |fl(x'y) - x'y| <= k eps |x|'|y| for k terms; the terms
+    themselves are rounded too.
     """
     c, K, weights = remainder.problem.c, remainder.K, np.abs(remainder.gram_weights)
     if len(c) < SINGLE_PRECISION_SIZE:
@@ -131,11 +131,11 @@ def single_precision(remainder: Remainder) -> tuple[Product | None, float]:
     if X is None:
         return None, 0.0
     w, scaled_K = remainder.gram_weights.astype(np.float32)[:, None], (K / c).astype(np.float32)
-    in_K = np.asarray(K.any(axis=0))  # most columns of K are often 0
+    is_nonzero = np.asarray(K.any(axis=0))  # often most columns of K are 0
 
     def product(block: slice, remaining: slice) -> Array32:
         G = np.asarray((X[:, block] * w).T @ X[:, remaining], dtype=np.float32)
-        j, k = np.flatnonzero(in_K[block]), np.flatnonzero(in_K[remaining])
+        j, k = np.flatnonzero(is_nonzero[block]), np.flatnonzero(is_nonzero[remaining])
         G[np.ix_(j, k)] += scaled_K[:, block][:, j].T @ scaled_K[:, remaining][:, k]
         return G
 
@@ -143,16 +143,16 @@ def single_precision(remainder: Remainder) -> tuple[Product | None, float]:
 
 
 def sides(G: Floats, known: Mask | None) -> Floats:
-    """Return |G_jk|, or G_jk where both signs are known and C_jk has no lower bound: what has to be inside the box."""
+    """Return |G_jk|, to compare with the box; G_jk instead if both signs are known, as C_jk has no lower bound."""
     return np.abs(G) if known is None else np.where(known, G, np.abs(G))
 
 
 def relative_grams(
     remainder: Remainder, product: Product | None = None
 ) -> Iterator[tuple[slice, slice, Floats, Floats]]:
-    """Yield a block of columns, it with all columns after it, G_jk / (c_j c_k) for these, and its `sides`.
+    """Yield a block of columns, the range of it and all later columns, G_jk / (c_j c_k) between them, and its `sides`.
 
-    The pairs of all blocks are all pairs.  The products are those in single precision if they are given.
+    Together, the blocks cover all pairs.  The products in single precision are used if they are given.
     """
     c, known, m = remainder.problem.c, remainder.known_signs, len(remainder.problem.c)
     step = min(COLUMN_BLOCK, max(MAX_PRODUCTS // max(m, 1), 16))
@@ -175,7 +175,7 @@ def relative_grams(
 def prove_bound(problem: DirectionProblem, given: Multipliers) -> float:
     """Return the lower bound that multipliers prove; -infinity if they prove none.
 
-    Nothing is searched: this is the statement with which all searches end, and which the checker repeats.
+    There is no search here: every solver's search ends with this function, and the checker calls it again.
     """
     t, n_roundings = given.t, MEAN_ROUNDINGS
     problem = without_l1(problem) if given.C is None and problem.has_l1 else problem
@@ -238,8 +238,8 @@ def normalized_value(problem: DirectionProblem, U: Array) -> float:
 def screen_components(problem: DirectionProblem, q: Array, gap: float) -> Labels:
     """Return the component of each penalised coordinate, numbered from 0 by first coordinate, from a point's q and gap.
 
-    All are in one component if the others cannot be eliminated, as far from an optimum, or if a row has nearly no
-    weight, or with must-link constraints, because sums of points may be nothing but rounding.
+    All are in one component if the unpenalised coordinates cannot be eliminated, which happens far from an optimum; if
+    a row has nearly no weight; or with must-link constraints, because sums of points may be pure rounding error.
     """
     mask, one = ~problem.zero_rows, np.zeros(int(np.count_nonzero(problem.c)), dtype=np.int64)
     u, w = gap_safe_weights(q, gap)
@@ -280,7 +280,7 @@ def screen_groups(remainder: Remainder, pair_penalty: PairPenalty, distance: Dis
 
 
 def gap_safe_weights(q: Array, gap: float) -> tuple[Array, Array]:
-    r"""Return u = 1/sqrt(q), and w with |G_jk - G*_jk|^2 <= mean_i w_i x_ij^2 x_ik^2, G* the optimum and x_i the rows.
+    r"""Return u = 1/sqrt(q), and w with |G_jk - G*_jk|^2 <= mean_i w_i x_ij^2 x_ik^2 for the optimal G* and rows x_i.
 
     With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  Then
     :math:`(G - G^*)_{jk}^2 \le \mathrm{gap} \cdot \mathrm{mean}_i\, x_{ij}^2 x_{ik}^2 / (r_i^2 r_i^*)` by Cauchy and
@@ -297,8 +297,8 @@ def gap_safe_weights(q: Array, gap: float) -> tuple[Array, Array]:
 def gap_safe_distance(remainder: Remainder, w: Array) -> Distance | None:
     """Return a bound on the distance of G at t = 1 to its optimum, from `gap_safe_weights`, rounding included.
 
-    F is eliminated from both: S_FF has an error of at most `error`, and its columns S_Fj of at most `slack`.  None if
-    the optimal S_FF may be singular.
+    F is eliminated from both: S_FF has an error of at most `error`, and the columns S_Fj of at most `slack`.  Return
+    None if the optimal S_FF may be singular.
     """
     problem, u, F, squares = remainder.problem, remainder.u, remainder.problem.F, remainder.problem.squares
     n, gap_weights = len(u), w / len(u)

@@ -1,4 +1,4 @@
-"""Certified upper bounds on objectives in the user's units: never below the exact value, rounding included."""
+"""Certified upper bounds on objectives in the user's units: at least the exact value, rounding included."""
 
 import math
 
@@ -46,7 +46,7 @@ def certified_labels_value(X: Table, y: Array, v: Array, nu: float, weights: Pai
     X is centred in double precision; the normalised weights have errors of a few units in the last place.
     """
     n, d = X.shape
-    # A sum of +1 and -1 is exact; one of weights is rounded once, and they have errors of a few units.
+    # A sum of +1 and -1 is exact; a sum of weights is rounded once, and the weights have errors of a few units.
     weighted = X.weights is not None
     mean = math.fsum(y * X.weights) if X.weights is not None else float(y.mean())
     penalty = float(np.sum((weights.a * v) ** 2) + weights.direction_value(v))

@@ -1,8 +1,8 @@
 """Lower bounds on (15) from a sparse factor: a dual on a working set of coordinates, and KKT checks of the others.
 
-Outside the working set, t C is the projection of G + ZZ', G = M - t A + K'K, for any Z.  This leaves S = ZZ' minus
-the part of G + ZZ' beyond the dual set, and minus ZZ' on the diagonal.  Z = 0 leaves the smallest entries, and often a
-few negative directions that are spread over many coordinates: these directions as Z make S positive.
+Outside the working set, t C is the projection of G + ZZ', G = M - t A + K'K, for any Z. This leaves S = ZZ' minus the
+part of G + ZZ' beyond the dual set, and minus ZZ' on the diagonal.  Z = 0 leaves the smallest entries, but often a few
+negative directions spread over many coordinates.  Taking these directions as Z makes S positive.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,12 +33,12 @@ from diffrac_cvx.points.rows import Indices, Mask
 from diffrac_cvx.problem.direction_problem import DirectionProblem, PrimalPoint, without_l1
 
 INACTIVE_ENTRY = 1e-4  # relative to the diagonal of V, below which an entry may be 0
-MAX_REFINED_SIZE = 500  # coordinates of the working set up to which it grows for a given point
-SUFFICIENT_GAP = 0.0125  # relative gap of a given point, at which its working set grows no more
-MAX_DIRECTIONS = 12  # of a correction, and returned if the bound fails
-MIN_DIRECTION_WEIGHT = 0.02  # of a coordinate in violated directions, relative to the largest; others do not enter
-MAX_SUM_DIRECTIONS = 40  # of the negative part of G that sums of points cause
-SUM_SHARE = 0.85  # of that part, to which a first correction is equal
+MAX_REFINED_SIZE = 500  # size of the working set up to which it grows for a given point
+SUFFICIENT_GAP = 0.0125  # relative gap of a given point, below which its working set stops growing
+MAX_DIRECTIONS = 12  # largest number in a correction, and returned if the bound fails
+MIN_DIRECTION_WEIGHT = 0.02  # weight in violated directions, relative to the largest, at which a coordinate enters
+MAX_SUM_DIRECTIONS = 40  # directions of the negative part of G due to sums of points
+SUM_SHARE = 0.85  # fraction of this part that the first correction compensates
 LIFT = 0.1  # eigenvalue to which a correction raises negative directions, relative to the mean of t (a^2 + c^2)
 
 
@@ -64,7 +64,7 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
     """Return the best lower bound from a sparse factor by working sets; at least 0.
 
     The working set starts with the coordinates where the factor is not negligible or the multiplier not zero, and
-    grows by the coordinates that failed checks return.
+    grows by the coordinates that failed KKT checks return.
     """
     rows = scipy.sparse.csr_array(point.U)
     in_ws = is_active(problem, rows)
@@ -77,9 +77,9 @@ def bound_from_working_set(problem: DirectionProblem, point: PrimalPoint, C: Spa
         ws_bound, u, C_dual = dual_on_working_set(problem, point, ws, dense(rows[ws]), C_ws, refine=refine)
         gap = max(SUFFICIENT_GAP / 2.0 * point.value, 1.25 * (point.value - ws_bound))
         verdict, split = Verdict(), block_problem(problem, ws)
-        for tried in (gap, (gap * max(point.value - best.lower, 0.0)) ** 0.5):  # also between the failed and the known
-            if tried < point.value - best.lower:
-                found = check_kkt(split, u, C_dual, (1.0 - point.value + tried) / problem.mean_inverse(u))
+        for target_gap in (gap, (gap * max(point.value - best.lower, 0.0)) ** 0.5):  # the second: the geometric mean
+            if target_gap < point.value - best.lower:
+                found = check_kkt(split, u, C_dual, (1.0 - point.value + target_gap) / problem.mean_inverse(u))
                 best = best_of(best, found.bound or TRIVIAL)
                 verdict = verdict if len(verdict.violated) else found
         is_near = best.lower >= (1.0 - SUFFICIENT_GAP) * point.value
@@ -98,7 +98,7 @@ def is_active(problem: DirectionProblem, U: Sparse) -> Mask:
 def dual_on_working_set(
     problem: DirectionProblem, point: PrimalPoint, ws: Indices, U: Array, C_given: Array | None, *, refine: bool
 ) -> tuple[float, Array, Array]:
-    """Return the best dual on a working set: with the given multiplier, its projection, or one fitted from it or V."""
+    """Return the best dual on a working set, from the given multiplier, its projection, or one fitted from it or V."""
     restricted = problem.restrict(ws)
 
     def candidates(M: Array) -> Iterator[Array]:
@@ -113,7 +113,7 @@ def dual_on_working_set(
 def expand_working_set(
     problem: DirectionProblem, ws: Indices, u: Array, C_ws: Array, new: Indices, verdict: Verdict
 ) -> tuple[Indices, Array, Indices]:
-    """Return the expanded working set, increasing, its multiplier, and its order among the old and then the new ones.
+    """Return the expanded working set, increasing, its multiplier, and the permutation from (old, new) to that order.
 
     The new multipliers are those of the check that returned the coordinates, or minimise S at the weights u.
     """
@@ -122,8 +122,8 @@ def expand_working_set(
     C = expanded.pair_penalty.project_safe(expanded.X.weighted_gram(u) - expanded.summed_A)
     C[:w, :w] = C_ws
     if verdict.C is not None:
-        _, mine, named = np.intersect1d(new, verdict.violated, return_indices=True)
-        rows, columns = np.append(np.arange(w), w + mine), w + mine
+        _, new_positions, named = np.intersect1d(new, verdict.violated, return_indices=True)
+        rows, columns = np.append(np.arange(w), w + new_positions), w + new_positions
         C[np.ix_(rows, columns)] = verdict.C[np.ix_(np.append(np.arange(w), w + named), named)]
         C[columns, :w] = C[:w, columns].T
     return both[order], C[np.ix_(order, order)], order
@@ -143,12 +143,12 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
     """Try to certify the bound 1 - t mean(1/u) from a working set E and C on it.
 
     If that fails, return the violated coordinates.  On the working set M <= t (A + C + Diag(c)^2) should hold,
-    otherwise nothing is found.
+    otherwise no coordinates are found.
 
     1. Eliminate the working set.  If the diagonal of S is not positive, its coordinates enter.
-    2. Prove that S is positive, with a correction Z of the multiplier, first that of the negative part of G.
-    3. If that fails, add to Z the directions in which S is least and prove it again, while the same progress once more
-       would make S positive.
+    2. Prove that S is positive, with a correction Z of the multiplier; the first Z is the negative part of G.
+    3.  If that fails, add to Z the directions in which S is smallest and try again, as long as the same progress once
+      more would make S positive.
     """
     problem, outside = working_set.problem, working_set.penalized
     remainder = eliminate(working_set, u, t, C, lambda P, T: working_set.off_diagonal.best_multiplier(P, T, t))
@@ -169,7 +169,8 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
                 if len(values):
                     break
                 return failed_check(remainder, np.argsort(diagonal, kind="stable")[: m // 4 + 1])
-            # The bound fails if there are nonpositive ones; directions on the others are found without them.
+            # The bound fails if some diagonal entries are not positive; directions on the others are found without
+            # them.
             pairs = pairs.take(np.flatnonzero(~np.isin(pairs.j, nonpositive) & ~np.isin(pairs.k, nonpositive)))
         found = prove(corrected, pairs, max_directions=MAX_DIRECTIONS)
         if not found:
@@ -196,18 +197,18 @@ def check_kkt(working_set: BlockProblem, u: Array, C: Array, t: float) -> Verdic
         Z = np.hstack([Z, violated[:, low] * np.sqrt(lift - values[low])])
         corrected = base.with_correction(Z)
     least_first = np.argsort(values, kind="stable")[: max(int(np.sum(values < 0.0)), 1)]
-    violated, lacking = violated[:, least_first], np.clip(-values[least_first], 1e-100, 1e100)
-    weight = problem.pair_penalty.restrict(outside).group_sums(violated**2 @ lacking)
+    violated, deficits = violated[:, least_first], np.clip(-values[least_first], 1e-100, 1e100)
+    weight = problem.pair_penalty.restrict(outside).group_sums(violated**2 @ deficits)
     order = np.argsort(-weight, kind="stable")
     heavy = order[: int(np.sum(weight > MIN_DIRECTION_WEIGHT * weight.max(initial=0.0)))]
     return failed_check(remainder, heavy, violated[:, :MAX_DIRECTIONS])
 
 
 def correction_for_sums(remainder: Remainder) -> Array:
-    """Return Z with ZZ' most of the negative part of G, with as many columns as sums of points leave out.
+    """Return Z with ZZ' equal to most of the negative part of G; each sum of m points adds up to m - 1 columns.
 
-    A sum of m points is one row of M and m of A, so that G is negative in m - 1 directions, and large there compared
-    with the box.
+    A sum of m points is one row of M and m rows of A, so that G is negative in m - 1 directions, and large there
+    compared with the box.
     """
     problem = remainder.problem.problem
     m, n_directions = len(remainder.problem.c), min(len(problem.Y) - len(problem.X), MAX_SUM_DIRECTIONS)
@@ -234,7 +235,7 @@ def failed_check(remainder: Remainder, entering: Indices, violated: Array | None
     entering = problem.pair_penalty.restrict(outside).first_groups(entering, limit)
     directions = np.zeros((len(problem.c), violated.shape[1]))
     directions[outside] = violated
-    # On the working set, the part that makes the quadratic form of S least.
+    # Extend to the working set by the part that minimises the quadratic form of S.
     W = working_set.inner.W if remainder.is_whitened else np.eye(len(working_set.free))[:, working_set.used]
     inner = remainder.K[: len(remainder.L)] @ violated
     directions[working_set.free] = -W @ solve_lower(remainder.L, inner, transposed=True)

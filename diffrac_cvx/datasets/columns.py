@@ -1,4 +1,4 @@
-"""Columns of a table as numbers: decimal marks by column, one-hot encoding, and errors on the others."""
+"""Conversion of columns to numbers: decimal marks by column, one-hot encoding, and errors for other text columns."""
 
 import math
 import re
@@ -48,17 +48,17 @@ CAUSES = {  # patterns of text, what to do, and the parameter if most other entr
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """Columns of a file by name, as arrays of numbers or as text; their roles are not known yet."""
+    """Columns of a file by name, as arrays of numbers or as text, before their roles are assigned."""
 
     columns: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     row_names: Sequence[Any] | None = None  # entries of a first column without a name
     label: str | None = None  # column of the labels
-    mark: str = ""  # decimal mark of columns in which both are possible
+    mark: str = ""  # decimal mark of ambiguous columns
 
 
 def name_columns(titles: Sequence[str], columns: Iterable[Any], notes: Iterable[str] = (), **more: Any) -> RawTable:
-    """Return columns with unique names: without a title x1, x2, ..., and with a number if a title is repeated."""
+    """Return columns with unique names: x1, x2, ... without a title, and a number appended to a repeated title."""
     named: dict[str, Any] = {}
     renamed, copies = list[str](), Counter[str]()
     for j, (title, column) in enumerate(zip(titles, columns, strict=True)):
@@ -113,9 +113,9 @@ def read_numbers(
     """Return columns as numbers, or as text trimmed on both sides with None for missing values, and notes.
 
     Each column has the decimal mark, one of ``marks``, with which all its entries are numbers.  If both are possible,
-    as for 1.204, it has the mark of the format if its entries have it, else that of the other columns; if they do not
-    decide, that of the format or, if it has none, the one with which 1.204 is less than two.  Columns that are
-    ``ignored`` decide nothing, nor do those of values with leading zeros and a flag, as +0105,1.
+    as for 1.204, it has the mark of the format if its entries contain it, otherwise that of the other columns.  If
+    these are ambiguous too, it has that of the format; without one, the mark in the entry counts as decimal.  Columns
+    that are ``ignored`` have no influence, nor have columns of values with leading zeros and a flag, such as +0105,1.
     """
     missing, codes = MISSING_TEXTS.union(na_values), [to_number(text, marks[0]) for text in na_values]
     columns, unclear = dict[str, np.ndarray](), dict[str, tuple[list[str], dict[str, Array]]]()
@@ -153,7 +153,7 @@ def read_numbers(
 
 
 def without_flags(texts: Sequence[str | None]) -> list[str | None]:
-    """Return the values of entries such as +0105,1 and -0020,5, of equal width with leading zeros; [] for others."""
+    """Return the values of entries with a flag, such as +0105,1, of equal width with leading zeros; [] for others."""
     found = [text and FLAGGED.fullmatch(text) for text in texts]
     values = [match and match[1] for match in found]
     present = [value for value in values if value]
@@ -190,7 +190,7 @@ def unchanged_texts(entries: Any, missing: Collection[str] = MISSING_TEXTS) -> l
 
 
 def feature_names(name: str, categories: Sequence[str]) -> list[str]:
-    """Return the names of the binary columns of a categorical column: one per category, or the second of two."""
+    """Return the names of the binary columns of a categorical column: one per category, or only the second of two."""
     return [f"{name}={value}" for value in (categories[1:] if len(categories) == 2 else categories)]
 
 
@@ -236,7 +236,7 @@ def encode_columns(
 
 
 def text_error(columns: Mapping[str, np.ndarray], wrong: Sequence[str], marks: str) -> DataError:
-    """Return the DataError that names all text columns among the features, and a remedy for each cause."""
+    """Return the DataError that names all text columns among the features, with a remedy for each cause."""
     shown, rows, by_remedy, pairs, turned = list[str](), list[int](), dict[str, list[str]](), dict[str, str](), False
     for name in wrong:
         present = [(i, text) for i, text in enumerate(columns[name]) if text]

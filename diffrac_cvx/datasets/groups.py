@@ -12,7 +12,7 @@ from diffrac_cvx.points.checks import did_you_mean
 
 CATEGORY, PREFIX = "category", "prefix"
 PREFIX_SEPARATORS = re.compile(r"[_.:=]")  # end of a prefix
-HEADER_NAMES = ("column", "feature", "name", "variable")  # of the first column of a file, in upper or lower case
+HEADER_NAMES = ("column", "feature", "name", "variable")  # of the first column of a file, in any case
 
 
 def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> dict[str, list[int]]:
@@ -27,7 +27,7 @@ def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> di
     by : {"category", "prefix"}, "prefix=" and a separator, or the path of a file
         "category" groups the binary columns of each one-hot encoded column.  "prefix" groups by the part of the name
         before the first "_", ".", ":" or "=", and "prefix=__" by the part before the first "__".  A file, read as by
-        `read_table`, has a line "column,group" for each grouped column.
+        `read_table`, has one line "column,group" for each grouped column.
 
     Raises
     ------

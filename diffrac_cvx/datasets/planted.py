@@ -39,9 +39,9 @@ def make_planted(
 ) -> Planted:
     r"""Return simulated data with two clusters planted along a sparse direction.
 
-    The signal is y + noise * (a Gaussian vector).  A random rotation mixes it with ``sparsity - 1`` noise columns to
-    form the first columns; the other noise columns are not mixed.  All columns are centred and
-    divided by their root mean square.  Therefore
+    The signal is y + noise * (a Gaussian vector).  A random rotation mixes the signal with ``sparsity - 1`` noise
+    columns to form the first columns; the other noise columns are not mixed.  All columns are centred and divided by
+    their root mean square.  Therefore
 
     .. math::
         X v = \Pi_n (y + \mathrm{noise} \cdot \varepsilon), \qquad v_j = 0 \text{ for } j > \mathrm{sparsity}

@@ -1,4 +1,4 @@
-"""Real data sets: nine with two classes, as in the paper's Table 1, and four with many labels; their files."""
+"""Real data sets: nine with two classes, as in the paper's Table 1, four with many labels, and their files."""
 
 import gzip
 import hashlib
@@ -43,7 +43,7 @@ class DataSet:
         "two-class" (the nine of Table 1), "multi-label", or "extra" (two classes, not in Table 1).
     file : str
         File name: gzipped CSV with a header row and the label last (.csv.gz), NumPy npz with X, Y and label_names
-        (.npz), or else LIBSVM text.
+        (.npz), or LIBSVM text.
     shipped : bool
         Whether the file is part of the package; if not, ``load`` looks for it in the user's data folder.
     description, source, license : str
@@ -51,13 +51,13 @@ class DataSet:
     n, d : int
         Numbers of points and dimensions after all-zero rows and columns are dropped.
     classes : tuple of int
-        Numbers of points labelled +1 and -1; for many labels, the number of points with each label, or empty.
+        Numbers of points labelled +1 and -1; for many labels, the number of points with each label, or ().
     positive : float
         Label that becomes +1; all others become -1.
     sha256 : str
         Checksum of the file.
     content : str
-        For an npz file made by users, checksum of its arrays, independent of the compression; or empty.
+        For an npz file built by users, checksum of its arrays, independent of the compression; otherwise "".
     url : str
         Address used by ``fetch``; empty if the file is shipped, or if the user has to get it manually.
     """
@@ -215,10 +215,10 @@ def parse_file(record: DataSet, packed: bytes) -> tuple[Array, Array]:
 
 
 def download(url: str, time_limit: float) -> bytes:
-    """Return the file at an address; raise TimeoutError after the time limit in seconds.
+    """Download the file at an address; raise TimeoutError after the time limit in seconds.
 
-    The timeout of a connection starts again with every byte, so the file is read in a thread.  After the limit this
-    thread runs until the server has sent a block or is silent, and its bytes are not used.
+    The timeout of a connection restarts with every byte, so the file is read in a thread.  After the limit, this thread
+    runs until the server sends a block or times out, and its bytes are discarded.
     """
     import requests  # here because most users never download a file
 
@@ -245,9 +245,9 @@ def download(url: str, time_limit: float) -> bytes:
 def fetch(name: str, *, time_limit: float = 300.0) -> Path:
     """Download the file of a data set, unless it is already present, and return its path.
 
-    The file is saved in $DIFFRAC_DATA_HOME, or in diffrac_cvx in the user's cache folder, and only if its sha256 is the
-    known one.  An interrupted download starts from the beginning: the files have at most a few megabytes.  Redirects
-    are refused.
+    The file is saved in $DIFFRAC_DATA_HOME, or in diffrac_cvx in the user's cache folder, if its sha256 is the expected
+    one.  An interrupted download starts from the beginning: the files have at most a few megabytes.  Redirects are not
+    followed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Schema of a table: its features, and how another table with the same columns is read."""
+"""Schema of a table: its features, and the options to read another table with the same columns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -27,7 +27,7 @@ READ_OPTIONS = tuple(one.name for one in fields(ReadOptions))  # the options tha
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """Features of a training table, and how it was read.
+    """Features of a training table, and the options with which it was read.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def read_table_as(
     aside : sequence of str
         Columns that are not features and are returned as the text of the file, such as sample IDs.
     **reading
-        The parameters of `read_table` for reading a file; None means as for the training table.
+        Parameters of `read_table` for reading a file; None means as for the training table.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Suspicious columns and rows by rule: codes for missing values, dates, keys, and totals."""
+"""Rules that detect suspicious columns and rows: codes for missing values, dates, keys, and totals."""
 
 from collections.abc import Collection, Sequence
 from itertools import product
@@ -9,19 +9,19 @@ from diffrac_cvx.datasets.columns import format_list
 from diffrac_cvx.points.checks import Array, rounding_floor
 
 MAX_CODES = 4  # distinct codes at one end of a range
-LONE_FACTOR = 10.0  # distance of a value that occurs once, in ranges of the rest
+LONE_FACTOR = 10.0  # distance of a value that occurs once, relative to the range of the rest
 MIN_STEPS = 4.0  # distance of a code from other whole numbers
-MIN_DISTINCT = 12  # of a column in which the end of the range may recur too often; more than a scale from 0 to 10
-N_NEIGHBOURS = 5  # distinct values to which the end of a range is compared
-MIN_REPEATS, MANY, MANY_APART, APART = 5, 5.0, 3.0, 2.5  # occurrences, in those of the neighbours; gap, in theirs
-MIN_ROWS, MIN_WIDTH = 8, 4  # of a key
+MIN_DISTINCT = 12  # values of a column in which frequent end values are suspicious; a scale from 0 to 10 has 11
+N_NEIGHBOURS = 5  # distinct values with which the end of a range is compared
+MIN_REPEATS, MANY, MANY_APART, APART = 5, 5.0, 3.0, 2.5  # occurrences and gap, relative to the neighbours
+MIN_ROWS, MIN_WIDTH = 8, 4  # smallest number of rows of a table with keys, and of digits of a key
 YEARS = (1900, 2050)
 
 
 def find_suspects(X: Array, names: Sequence[str], padded: Collection[str] = ()) -> tuple[dict[str, str], list[str]]:
-    """Return why features (n, d) may be none or may have codes for missing values, by name, and the notes on them.
+    """Return the reasons why columns of X, (n, d), may not be features or may have codes for missing values, and notes.
 
-    The numbers of the ``padded`` features have leading zeros in the file.
+    Reasons are by column name.  The numbers of the ``padded`` features have leading zeros in the file.
     """
     keys, codes, notes = describe_keys(X, names), dict[str, str](), list[str]()
     keys = {name: f"column {name!r} has leading zeros" for name in names if name in padded} | keys
@@ -49,13 +49,13 @@ def describe_codes(column: Array) -> str:
     """Return the values of a column that may be codes for missing values, as text, "" if there are none.
 
     Codes are at most four values at each end of the range that lie outside the range of the rest by more than this
-    range.  Each of them recurs, or is negative as no other value, or is ten ranges away.  The rest has no such gap
-    itself, for otherwise the values have a heavy tail.  Values that recur far more often than their neighbours at the
-    end of a range are codes also.
+    range.  Each code recurs, or is the only negative value, or is ten ranges away.  The rest has no such gap itself;
+    otherwise the values have a heavy tail.  Values that recur far more often than their neighbours at the end of a
+    range are codes too.
     """
     values, counts = np.unique(column, return_counts=True)
     n, gaps, found, reason = len(values), np.diff(values), set[int](), "far from the others"
-    core = values[-MAX_CODES - 1] - values[MAX_CODES] if n > 2 * MAX_CODES else 0.0  # is in every rest
+    core = values[-MAX_CODES - 1] - values[MAX_CODES] if n > 2 * MAX_CODES else 0.0  # least range of the rest
     low, high = ([0, *(1 + np.flatnonzero(side[:MAX_CODES] > core)).tolist()] for side in (gaps, gaps[::-1]))
     pairs: list[tuple[int, int]] = sorted(product(low, high), key=lambda pair: -sum(pair))
     for i, k in pairs:
@@ -71,9 +71,9 @@ def describe_codes(column: Array) -> str:
 
 
 def are_outside(values: Array, gaps: Array, counts: np.ndarray, start: int, stop: int) -> bool:
-    """Return whether the values before start and from stop on lie outside the range of the rest by more than it.
+    """Return whether the values before start, and from stop on, are outside the rest by more than its range.
 
-    Each further value on a side needs another such distance, except for negative values beside none.
+    Each further value on a side needs another such distance, except for negative values if the rest has none.
     """
     width, inner = values[stop - 1] - values[start], gaps[start : stop - 1]
     if (width != 1.0) if len(inner) == 1 else (inner.max() > 0.5 * width or 2 * (stop - start) == len(values)):
@@ -91,7 +91,7 @@ def are_outside(values: Array, gaps: Array, counts: np.ndarray, start: int, stop
 
 
 def count_repeated(values: Array, gaps: Array, counts: np.ndarray) -> int:
-    """Return how many of the first values recur far more often than their neighbours; zeros only beyond a gap."""
+    """Return how many of the first values recur far more often than their neighbours; zeros need a gap too."""
     for k in range(min(MAX_CODES, len(values) - N_NEIGHBOURS - 1), 0, -1):
         least, usual = counts[:k].min(), counts[k : k + N_NEIGHBOURS].max()
         is_apart = abs(gaps[k - 1]) >= APART * np.abs(gaps[k : k + N_NEIGHBOURS]).max()
@@ -105,9 +105,9 @@ def count_repeated(values: Array, gaps: Array, counts: np.ndarray) -> int:
 
 
 def describe_keys(X: Array, names: Sequence[str]) -> dict[str, str]:
-    """Return what columns have that number, date or identify the rows, by name.
+    """Return, by name, the description of columns that number, date or identify the rows.
 
-    Columns that grow with the row or have different numbers are measurements if there are many of them.
+    If many columns increase with the row, or have distinct numbers, they count as measurements.
     """
     certain, possible = dict[str, str](), dict[str, dict[str, str]]()
     begins = np.all(np.diff(X[:3], axis=0) == 1.0, axis=0)
@@ -124,25 +124,26 @@ def describe_keys(X: Array, names: Sequence[str]) -> dict[str, str]:
 
 
 def are_dates(column: Array) -> bool:
-    """Return whether at least three different numbers are all dates, as 20240131, 31012024, 240131, 202401 or 2024."""
+    """Return whether a column has at least three distinct numbers, all of them dates such as 20240131 or 202401."""
     if not (np.all(column == np.floor(column)) and column.min() >= YEARS[0] and len(np.unique(column[:1000])) > 2):
         return False
     whole = column.copy()
-    while whole.max() >= 1e8:  # without hours, minutes and seconds
+    while whole.max() >= 1e8:  # drop hours, minutes and seconds
         whole //= 100
     first, middle, last = whole // 10_000, whole // 100 % 100, whole % 100
     century, swapped = np.where(first < 100, 2000 + first, first), whole // 1_000_000
-    readings = (
+    date_formats = (
         (century, middle, last), (whole % 10_000, first % 100, swapped), (whole % 10_000, swapped, first % 100),
         (whole // 100, last, 1), (whole, 1, 1),
     )  # fmt: skip
     return any(
-        np.all((YEARS[0] <= y) & (y <= YEARS[1]) & (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31)) for y, m, d in readings
+        np.all((YEARS[0] <= y) & (y <= YEARS[1]) & (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31))
+        for y, m, d in date_formats
     )
 
 
 def describe_order(column: Array) -> str:
-    """Return that a column grows or falls with the row, or has different whole numbers as a key, "" if neither."""
+    """Return the finding that a column rises or falls with the row, or has distinct whole numbers like a key; or ""."""
     n, steps = len(column), np.diff(column)
     is_sorted = np.all(steps >= 0.0) or np.all(steps <= 0.0)
     if is_sorted and 4 * (1 + np.count_nonzero(steps)) >= n:
@@ -151,7 +152,7 @@ def describe_order(column: Array) -> str:
         return ""
     least, most = column.min(), column.max()
     is_one_width = least >= 10.0 ** (MIN_WIDTH - 1) and len(f"{least:.0f}") == len(f"{most:.0f}")
-    is_dense = most - least < n * n / 8  # fewer than one sample in fifty of so small a range has no equal numbers
+    is_dense = most - least < n * n / 8  # fewer than 2 % of random samples of so small a range are distinct
     return "has a different whole number in each row" if is_one_width or is_dense else ""
 
 
@@ -159,7 +160,7 @@ def describe_order(column: Array) -> str:
 
 
 def find_total(X: Array) -> tuple[int, str]:
-    """Return the last or first row, and "sum" or "mean" if it is that of the others in all columns, else ""."""
+    """Return the index of the last or first row, and "sum" or "mean" if it is that of the others; otherwise ""."""
     n, total, vary = len(X), X.sum(axis=0), np.ptp(X, axis=0) > 0.0
     for i, rest in ((n - 1, X[:-1]), (0, X[1:])) if n > 3 and vary.any() else ():
         others = total - X[i]

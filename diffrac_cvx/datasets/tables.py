@@ -53,7 +53,7 @@ class Table:
     notes : tuple of str
         Changes and assumptions made while reading, as sentences.
     excluded : mapping of str to (n,) array
-        Columns set aside, as text; None for an empty cell.
+        Columns requested by ``aside``, as text; None for an empty cell.
     categories : mapping of str to tuple of str
         Categories of each one-hot encoded column, by its name; the first of two categories has no binary column.
     options : mapping
@@ -61,7 +61,7 @@ class Table:
     points : (n,) array of str or None
         Names of the points, if the table was transposed.
     suspects : mapping of str to str
-        Features that may be dates or keys, or have codes for missing values, with the reason.
+        Features that may be dates or keys, or may contain codes for missing values, with the reason.
     """
 
     X: Array
@@ -128,10 +128,10 @@ def read_table(
         Whether the first line contains the column names.  By default it does if every entry is text or a whole number
         and the whole numbers increase or decrease.
     separator, decimal, thousands, encoding : str, optional
-        Field separator of a text file.  Decimal mark, "." or ",", found column by column.  Thousands separator, "." or
-        ",", found column by column.  Encoding of a text file.  All are found by default.
+        Field separator of a text file.  Decimal mark, "." or ",", detected column by column.  Thousands separator, "."
+        or ",", detected column by column.  Encoding of a text file.  All are detected by default.
     na_values : sequence of str
-        Texts of missing values, besides those of pandas.
+        Texts that stand for missing values, in addition to those of pandas.
     skip_rows : int, or sequence of int
         Number of lines to skip at the start, or indices of lines from 0, such as that of a line of units.
     skip_footer : int
@@ -145,9 +145,9 @@ def read_table(
         Columns that are not features and are returned as the text of the file, such as sample IDs or partially known
         labels.
     transpose : bool
-        Whether the rows of the file are the features, as for gene expression, and its columns the points.  The first
-        column, if it has no name, else the first text column then has the feature names, to which the other parameters
-        refer; ``drop`` may also name points.
+        Whether the rows of the file are the features, as for gene expression, and its columns the points.  The feature
+        names, to which the other parameters refer, are then in the first column if it has no name, otherwise in the
+        first text column; ``drop`` may also name points.
     top_variance : int, optional
         Number of features to select, by largest variance before scaling; by default all.
 
@@ -247,9 +247,9 @@ def clean_missing(
 ) -> tuple[Array, np.ndarray, list[str]]:
     """Return X without missing values, the mask of selected rows, and notes on the changes.
 
-    Rows without any value of a feature are dropped, and so are rows without a label unless missing = "error", which
-    also raises if the only feature has no value.  Missing values are replaced by ``means``, by default those of the
-    columns.
+    Rows in which all features are missing are dropped, and so are rows without a label, unless missing = "error", which
+    also raises DataError if the only feature has no value.  Missing values are replaced by ``means``, by default those
+    of the columns.
     """
     is_missing = np.isnan(X)
     absent = is_missing if unlabeled is None else np.column_stack([is_missing, unlabeled])

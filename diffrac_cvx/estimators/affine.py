@@ -1,4 +1,4 @@
-"""Base class of the estimators: reads and scales tables, solves relaxations, evaluates affine functions."""
+"""Base class of the estimators, which reads and scales tables, solves relaxations and evaluates affine functions."""
 
 import copy
 import warnings
@@ -47,7 +47,7 @@ from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 from diffrac_cvx.solvers.exact.partition import bound_with_floors
 
 VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
-MAX_FLOOR_POINTS = 300  # most points for which the bound of K clusters is computed
+MAX_FLOOR_POINTS = 300  # largest number of points for which the bound for K clusters is computed
 CONVERGED = (Status.OPTIMAL, Status.CLOSED_FORM)
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -82,7 +82,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
-        """Return checked data as they are: an array, a sparse matrix, or a table that is read where it lies."""
+        """Return validated data in their format: an array, a sparse matrix, or a table that is read by blocks."""
         table = as_stored(X)
         if len(table.shape) != 2:
             raise DataError(
@@ -117,7 +117,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         hidden, mean = is_rounding_noise(points), points.means
         warn_constant(~points.used_columns() | hidden, warn, getattr(self, "feature_names_in_", None))
         inverse_scale = np.ones(X.shape[1])
-        if self.standardize:  # columns of rounding errors cannot have unit variance
+        if self.standardize:  # columns of pure rounding error cannot have unit variance
             points = exclude_columns(
                 points, make_excluded(X.shape[1], np.flatnonzero(hidden)) if hidden.any() else None
             )
@@ -126,7 +126,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @property
     def _penalty(self) -> Penalty:
-        """The penalty on the columns, with the ridge that was chosen if it is "auto"."""
+        """The penalty on the columns, with the selected ridge if it is "auto"."""
         return self._on_columns(Penalty(lam=self.lam, ridge=getattr(self, "ridge_", self.ridge)))
 
     def _on_columns(self, weights: Penalty) -> Penalty:
@@ -224,13 +224,13 @@ def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clus
 
 
 def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
-    """Return the certified optimality gap of labels 0, ..., K - 1 of a `Table`, for K > 2 also with a bound."""
+    """Return the certified optimality gap of labels 0, ..., K - 1 of a `Table`."""
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0
     if not X.has_known_labels:
         return certify_labels(X, y, result, nu=nu, penalty=penalty).gap
-    weights = weights_of(penalty, X.shape[1])  # known labels fix the sign of y
+    weights = weights_of(penalty, X.shape[1])  # with known labels the sign of y is fixed
     with in_range():
         v = best_direction(X, y - X.mean_of(y), weights)
         objective, _ = or_zero_direction(certified_labels_value(X, y, v, nu, weights), v)
@@ -238,7 +238,7 @@ def optimality_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, 
 
 
 def bound_of_clusters(X: Table, lower: float, K: int, *, nu: float, penalty: Penalty) -> float:
-    """Return the larger of a lower bound and that of K clusters with floors, for small tables with a ridge alone."""
+    """Return the larger of a lower bound and, for small tables with only a ridge, that of K clusters with floors."""
     pair_penalty = weights_of(penalty, X.shape[1])
     is_small = K > 2 and len(X) <= MAX_FLOOR_POINTS and not X.is_constrained
     if not (is_small and pair_penalty.is_zero and pair_penalty.is_even):

@@ -26,13 +26,13 @@ from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
 
 RowIndices = npt.NDArray[np.intp]
 PartitionLabels = npt.NDArray[np.int64]
-POINTS_FACTOR = 4  # ridge 0 is tried from this multiple of the points below which noise is fitted perfectly
-MAX_POINTS = 10_000  # for comparing settings; more if a half would have fewer than POINTS_FACTOR * points_needed(d)
+POINTS_FACTOR = 4  # ridge 0 is tried if n is at least this multiple of `points_needed`
+MAX_POINTS = 10_000  # for comparing settings; more if halves would be below POINTS_FACTOR * points_needed(d)
 SCORE_DECIMALS = 9  # scores that agree to these decimals are tied
-REFERENCE_RIDGE = 0.3  # of the default weights, which have lam = 0
+REFERENCE_RIDGE = 0.3  # ridge of the default weights, which have lam = 0
 SEPARATION_MARGIN = 0.05  # minimum improvement in the separation of held-out points over the default weights
 MIN_STABILITY = 0.8  # minimum agreement of predicted labels, and minimum prediction strength
-SINGLE_COLUMN_FRACTION = 0.9  # of the separation: from here on a single column determines the clusters
+SINGLE_COLUMN_FRACTION = 0.9  # of the separation, above which a single column determines the clusters
 UNIT_PENALTY = Penalty(lam=1.0)
 
 
@@ -120,10 +120,10 @@ def follow_path(
     seed: int,
     starts: Sequence[Result] = (),
 ) -> list[AffinePartition]:
-    """Cluster points at each setting and number of clusters; fewer if the time is over.
+    """Cluster points at each setting and number of clusters; fewer if the time limit is reached.
 
-    All points are clustered at least once, each setting warm-started from its predecessor.  The starts of a half-sample
-    are the results for all points, one for each entry of the grid.
+    All points are clustered at least once, each setting warm-started from its predecessor.  The warm starts of a
+    half-sample are the results for all points, one for each entry of the grid.
     """
     found: list[AffinePartition] = []
     result = last = None
@@ -131,9 +131,9 @@ def follow_path(
         if is_late() and (found or starts):
             break
         if result is None or setting != grid[k - 1][0]:
-            # a solution that uses all features, or others than a half-sample, is a bad start for a few features
-            is_bad = is_wide_and_sparse(X, setting) and (bool(starts) or grid[k - 1][0].lam == 0.0)
-            result = solve_setting(X, setting, None if is_bad else starts[k] if starts else last, tol)
+            # a solution with all features, or with other features than a half-sample, is a bad start for few features
+            is_unsuitable = is_wide_and_sparse(X, setting) and (bool(starts) or grid[k - 1][0].lam == 0.0)
+            result = solve_setting(X, setting, None if is_unsuitable else starts[k] if starts else last, tol)
             last = result if result.G is not None else last
         found.append(round_to_partition(X, setting, result, count, seed))
     return found
@@ -165,7 +165,7 @@ def subsample_points(X: Table, rng: np.random.Generator) -> tuple[Table, Array]:
 
 
 def draw_half_samples(n: int, n_resamples: int, rng: np.random.Generator) -> list[tuple[RowIndices, RowIndices]]:
-    """Return half-samples of n points with their held-out points, in complementary pairs; none of fewer than 4 points.
+    """Return half-samples of n points with their held-out points, in complementary pairs; none if n is below 4.
 
     Source: Shah and Samworth (2013), Variable selection with error control.
     """
@@ -185,7 +185,7 @@ def evaluate_half(
     tol: float,
     seed: int,
 ) -> list[HeldOutResult]:
-    """Cluster a half-sample at each setting and predict the others; fewer results if the time is over."""
+    """Cluster a half-sample at each setting and predict the other half; fewer results if the time limit is reached."""
     rows, held_out = half
     points, mean = recentered(X, renormalize_weights(X.weights, rows), rows)
     others, weights = X.array()[held_out], renormalize_weights(X.weights, held_out)
@@ -211,7 +211,7 @@ def agreement(labels: PartitionLabels, other: PartitionLabels) -> float:
 
 
 def prediction_strength(labels: PartitionLabels, predicted: PartitionLabels, n_clusters: int) -> float:
-    """Return the minimum over clusters of the fraction of their pairs that predicted labels put together.
+    """Return the minimum over clusters of the fraction of their pairs of points that share a predicted label.
 
     It is 0 if a cluster is missing.  Clusters of one point have no pairs and are ignored.
 
@@ -238,7 +238,7 @@ def tabulate(
 ) -> dict[str, Any]:
     """Return the table of all settings, one entry of each array per setting, with the scores of a criterion.
 
-    "stability" and "separation" are NaN for settings that no half-sample reached; the default weights win if all are.
+    "stability" and "separation" are NaN for settings that no half-sample reached; if all are, the default weights win.
     """
     settings, results = [one.setting for one in partitions], [one.result for one in partitions]
     counts, labels = np.array([one.n_clusters for one in partitions]), np.stack([one.label(X) for one in partitions])
@@ -274,7 +274,7 @@ def tabulate(
 def separation_gains(table: dict[str, Any], settings: Sequence[GridSetting]) -> Array:
     """Return the separation of held-out points minus that of the default weights and `SEPARATION_MARGIN`.
 
-    It is 0 for the default weights.  Settings with unstable labels, or whose clusters a single column determines, are
+    It is 0 for the default weights.  Settings with unstable labels, or with clusters determined by a single column, are
     reduced by 1 and so never win.  It is NaN for settings that no half-sample reached.
     """
     found, separation = np.full(len(settings), np.nan), table["separation"]
@@ -289,7 +289,7 @@ def separation_gains(table: dict[str, Any], settings: Sequence[GridSetting]) -> 
 
 
 def rank_by_n_clusters(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the ranks of settings, those of the selected number of clusters first.
+    """Return the ranks of settings, beginning with those of the selected number of clusters.
 
     This is the largest number whose best setting has a prediction strength of at least `MIN_STABILITY`; if there is
     none, the number with the largest prediction strength.
@@ -350,9 +350,9 @@ def compare_settings(
     seed: int,
     X_all: Array | None = None,
 ) -> tuple[list[AffinePartition], dict[str, Any]]:
-    """Return the partition of each setting and number of clusters, and their table; fewer if the time is over.
+    """Return the partition of each setting and number of clusters, and their table; fewer if the time limit is reached.
 
-    The table has the labels of all points, given as an array, or else of those compared.
+    The table has the labels of all points if these are given as an array, otherwise of the points compared.
     """
     rng = np.random.default_rng(seed)
     points, center = subsample_points(X, rng)

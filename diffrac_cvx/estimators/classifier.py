@@ -1,4 +1,4 @@
-"""Semi-supervised classification: a relaxation in which the labelled points share a row."""
+"""Semi-supervised classification by a relaxation in which the labelled points share a row."""
 
 import warnings
 from itertools import product
@@ -35,28 +35,29 @@ from diffrac_cvx.rounding.two_clusters import labels_from_known
 
 UNLABELED = -1  # class index of unlabelled points
 WEIGHT_FRACTIONS = (0.0, 0.95)  # candidates of "auto" for the weight fraction of the labelled points
-CANDIDATE_RIDGES = (0.3, 0.003, 0.03, 1.0)  # the same; the first ones are the default without cross-validation
-MAX_FOLDS = 5  # of this cross-validation on the labelled points
-SELECTION_TIME_FRACTION = 0.5  # of the time limit, for the same
+CANDIDATE_RIDGES = (0.3, 0.003, 0.03, 1.0)  # likewise; the first of each is used without cross-validation
+MAX_FOLDS = 5  # of the cross-validation on the labelled points
+SELECTION_TIME_FRACTION = 0.5  # of the time limit, for this cross-validation
 
 
 class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
-    r"""Classify all points from the labels of a few, such that affine functions predict the classes best.
+    r"""Classify all points from the labels of a few, so that affine functions predict the classes best.
 
-    Solves the relaxation (15) of all points, in which the labelled points share a row, see `Constraints`, with
-    certified bounds.  For two classes a point gets the sign of :math:`Y_{ij} = F_i^\top F_j` for the labelled points j;
+    Solves the relaxation (15) for all points, with certified bounds; the labelled points share a row, see
+    `Constraints`.  For two classes a point gets the sign of :math:`Y_{ij} = F_i^\top F_j` for the labelled points j;
     least squares on these labels gives the affine function.  If all points are labelled, this is ridge regression, and
     the relaxation is exact.
 
     For more than two classes the labelled points of each class share a row.  The rows of X V^(1/2) are assigned to the
-    nearest mean of the labelled classes; then affine functions fitted to the classes alternate with assignments to the
+    nearest mean of a labelled class.  Then fits of affine functions to the classes alternate with assignments to the
     nearest mean of the fitted values.  One-versus-rest was clearly worse on iris, wine and digits.
 
-    With few labels the unlabelled points dominate.  If their clusters are not the classes, this misleads, and
-    ``labeled_weight`` gives the labelled points more weight.  Cross-validation chooses it and the ridge by default,
-    in up to five folds of the labelled points, by squared error for two classes and by misclassification for more.
-    That takes up to forty more fits, which is slow with many features and an l1 penalty.  If a class has one label, or
-    all points are labelled, nothing is chosen: the labelled points get no extra weight and the ridge is 0.3.
+    With few labels the unlabelled points dominate.  This misleads if their clusters are not the classes;
+    ``labeled_weight`` then gives the labelled points more weight.  Cross-validation chooses it and the ridge by
+    default, in up to five folds of the labelled points, by squared error for two classes and by misclassification for
+    more.  This takes up to forty more fits, which is slow with many features and an l1 penalty.  If a class has only
+    one label, or all points are labelled, there is no cross-validation: the labelled points get no extra weight and the
+    ridge is 0.3.
 
     Source: Eq. (9) with known labels, (15); not in the paper.
 
@@ -65,23 +66,24 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     lam : float or (d,) array
         Weight of the squared l1 norm, by default 0: larger values select fewer features.
     ridge : float, (d,) array or "auto"
-        Weight of the ridge, for features at unit variance; "auto" chooses from 0.003, 0.03, 0.3 and 1.
+        Weight of the ridge, for features of unit variance; "auto" chooses from 0.003, 0.03, 0.3 and 1.
     groups, group_weights
         As for `DiffracClustering`.
     nonnegative
-        The same, for two classes: larger values of these features indicate the second class.
+        As for `DiffracClustering`, for two classes only: larger values of these features indicate the second class.
     nu : float
         Weight of the imbalance of the classes, in [0, 1], by default 1.
     labeled_weight : float or "auto"
         Minimum fraction of the total weight for the labelled points, in [0, 1).  At 0 all points have equal weight;
         near 1 only the labelled points are fitted.  "auto" chooses from 0 and 0.95.
     unlabelled : object, optional
-        Another mark of unlabelled points in y than None, NaN, pd.NA and "".  By default -1 is one, with a warning,
-        beside two or more other values; pass -1, another value such as 0, or NaN if -1 is always a class.
+        Additional value that marks unlabelled points in y, besides None, NaN, pd.NA and "".  By default -1 does, with a
+        warning, if there are two or more other values.  Pass -1, another value such as 0, or NaN if -1 is always a
+        class.
     tol, max_iter, standardize
         As for `DiffracClustering`.
     time_limit : float, optional
-        Time limit in seconds for everything.  If half of it is too short for the cross-validation, nothing is chosen.
+        Time limit of `fit` in seconds.  If half of it is too short for the cross-validation, this is skipped.
 
     Attributes
     ----------
@@ -190,7 +192,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         return self
 
     def _settings(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
-        """Return the candidate ridges and shares."""
+        """Return the candidate ridges and weight fractions of the labelled points."""
         for name in ("ridge", "labeled_weight"):
             if isinstance(getattr(self, name), str):
                 one_of(getattr(self, name), name, ("auto",))
@@ -205,7 +207,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         return ridges, fractions
 
     def _find(self, X: Table, classes: ClusterIndices) -> tuple[AffineScores, Any, Result]:
-        """Return the functions of partially known classes, one for two, the weighted `Table`, and their solution."""
+        """Return the functions of partially known classes (one for two), the weighted `Table`, and the solution."""
         point_weights = reweight_known(X.weights, classes != UNLABELED, self.labeled_weight_)
         constraints = Constraints(groups=classes)
         if len(self.classes_) == 2:
@@ -223,7 +225,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     def _choose(self, X: Table, classes: ClusterIndices, settings: list[tuple[Any, float]]) -> int:
         """Return the index of the setting with the lowest cross-validation error; ties go to the first.
 
-        Errors are squared for two classes, and counted for more.
+        The error is squared for two classes, and the number of misclassifications for more.
         """
         folds = assign_folds(classes)
         if folds.max() < 1 or np.all(classes != UNLABELED):
@@ -242,7 +244,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the classes of points, (n,)."""
-        indices = cluster_indices(self.decision_function(X))  # raises an error before `fit`, when there are no classes
+        indices = cluster_indices(self.decision_function(X))  # raises an error if the model is not fitted
         return np.asarray(self.classes_[indices])
 
     def score(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> float:

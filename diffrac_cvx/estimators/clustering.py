@@ -56,19 +56,20 @@ ROWS_WORK = 1e11  # operations of the search for labels that satisfy linear cons
 
 
 class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
-    r"""Cluster points such that affine functions predict the clusters best.
+    r"""Cluster points so that affine functions predict the clusters best.
 
     Solves the relaxation (15), rounds it, computes the direction of the resulting labels,
 
     .. math::
         \min_v\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \Gamma(v v^\top),
 
-    and alternates between labels and their direction while Eq. (9) decreases.  It does the same from the split of the
-    projections by exact 2-means, and keeps the labels of least objective: it never exceeds that of the rounding.  The
-    model is an affine function, and ``predict`` on the training data returns ``labels_``, unless there are constraints.
+    and alternates between labels and their direction while Eq. (9) decreases.  It repeats this from the exact 2-means
+    split of the projections, and keeps the labels with the smallest objective, which never exceeds that of the
+    rounding.  The model is an affine function, and ``predict`` on the training data returns ``labels_``, unless there
+    are constraints.
 
-    For more than two clusters the relaxation is the same, see `certify_clusters`.  k-means clusters the rows of
-    X V^(1/2); then affine functions fitted to the clusters alternate with k-means on the fitted values.
+    For more than two clusters the relaxation is the same, see `certify_clusters`.  k-means clusters the rows of X
+    V^(1/2); then fits of affine functions to the clusters alternate with k-means on the fitted values.
 
     Source: Eq. (9), (15); sections 2, 3 and 4.
 
@@ -78,26 +79,26 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Weight of the imbalance of the clusters, in [0, 1], by default 1.
     lam : float or (d,) array
         Weight of the squared l1 norm, the paper's lambda: larger values select fewer features; 0 (default) disables
-        selection.  On standardised real tables at most about half of the coefficients exceed a thousandth of the
-        largest at 0.1, and at most a third at 1; V may still have small entries for the other features.
+        selection.  On standardised real tables, at most about half of the coefficients exceed a thousandth of the
+        largest if lam is 0.1, and at most a third if it is 1; V may still have small entries for the other features.
     ridge : float or (d,) array
         Weight of the ridge: larger values favour directions of large variance.  Zero is the paper's problem, which fits
         noise if there are many features per point; ``make choice`` compares the default, 0.3, with other values, see
-        the page on choosing.
+        the guide on choosing.
     solver : {"low_rank", "fista", "fista published"}
         Solver, see ``registry.SOLVERS``; `solve` uses those of CVXPY.
     n_clusters : int or "auto"
         Number of clusters, by default 2; 1 is accepted for scikit-learn's tools, with a warning.  With "auto" it is
         chosen from 2 to 8 by the prediction strength across half-samples, as by `DiffracClusteringCV`, without
-        constraints.  Half-samples may reproduce clusters that no gap separates, so this and the structure test may
-        disagree; the structure test is then the evidence for groups.
+        constraints.  Half-samples may reproduce clusters that no gap separates, so this choice and the structure test
+        may disagree; only the structure test is evidence for groups.
     tol : float
         Absolute tolerance on the duality gap; objective values lie in [0, 1].  With more features than points and an
         l1 penalty, a gap of 10 % of the upper bound also suffices.
     max_iter : int, optional
         Maximum number of iterations of the solver; by default its own.
     time_limit : float, optional
-        Time limit in seconds for everything; rounding and directions use what the solver leaves.
+        Time limit of `fit` in seconds; rounding and directions use the time that the solver leaves.
     standardize : bool
         Scaling of the features to unit variance, so that the penalty treats them equally.
     groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
@@ -120,17 +121,19 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         and 8 to 35 % of the rows are on one side.  It needs ``test_structure`` and two clusters; with an l1 penalty,
         sign constraints, ``constraints`` or ``prove`` it has no effect.  ``make unequal`` measures the gain.
     prove : bool
-        Search for the labels of least objective by `optimal_labels`, until they are certified optimal to within ``tol``
-        or the time limit; the better ones of both are ``labels_``.  For two clusters only.  With bags, order, sizes or
-        rows in ``constraints`` there is a search in any case, without ``prove`` for a fixed amount of work.
+        Search for the labels of smallest objective by `optimal_labels`, until they are certified optimal to within
+        ``tol`` or the time limit is reached; ``labels_`` are the better of these and the rounded ones.  For two
+        clusters only.  With bags, order, sizes or rows in ``constraints`` there is always a search; without ``prove``
+        it does a fixed amount of work.
     callback : callable, optional
         Called with each `Progress` of the solver, for example ``print``; a true value stops it.
 
     Attributes
     ----------
     labels_ : (n,) array of int
-        Clusters 0 and 1; 1 has the larger projections.  For more than two: 0 to K - 1, ordered along the direction that
-        separates their centres most.  If fewer than K clusters are found, ``diagnostics_`` contains a warning.
+        Clusters 0 and 1, where 1 has the larger projections.  For more than two, clusters 0 to K - 1, ordered along the
+        direction that separates their centres most.  If fewer than K clusters are found, ``diagnostics_`` contains a
+        warning.
     coef_, intercept_ : (d,) array, float; (K, d) array, (K,) array for more than two clusters
         Direction, in the units of X, and minus the threshold: the decision function of `predict`.  For more than two
         clusters a point belongs to the cluster with the largest value.
@@ -145,9 +148,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Selected features: indices with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
         Certified bounds on the optimal objective of the relaxation.  For more than two clusters, at most 300 points and
-        a ridge alone, the lower one is that of a tighter relaxation, of partitions into K clusters.
+        no other penalty than a ridge, the lower bound is that of a tighter relaxation, of partitions into K clusters.
     n_clusters_ : int
-        Number of clusters requested, or chosen with "auto".
+        Number of clusters, as requested or as chosen with "auto".
     n_excluded_ : int
         Number of columns excluded as collinear or constant up to rounding; the bounds refer to X without them.
     diagnostics_ : tuple of Diagnostic
@@ -227,19 +230,19 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array, data frame, sparse matrix, memory map, dask array or table that only slices
+        X : (n, d) array, data frame, sparse matrix, memory map, dask array or table that supports only slicing
             At least as many points as clusters.  For two clusters a sparse matrix is streamed, and so are the last
-            three with many rows; for more they are converted to one array, which has to fit in memory.
+            three types if they have many rows; for more clusters they are converted to an array, which must fit in
+            memory.
         y : ignored
         sample_weight : (n,) array, optional
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
             only receives a label.  For the solvers "low_rank", "SCS" and "CLARABEL".
         constraints : Constraints, optional
-            Constraints that ``labels_`` satisfies; `predict` ignores them.  They are about the rows of X: for a fold
-            of a table pass ``constraints.take(rows)``, see ``n_points`` of `Constraints`.  Known labels +1 become label
-            1, and with them the relaxation is rounded by the signs of the products of the rows of F with that of the
-            labelled points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver
-            "low_rank".
+            Constraints that ``labels_`` satisfies; `predict` ignores them.  They refer to the rows of X: for a fold of
+            a table pass ``constraints.take(rows)``, see ``n_points`` of `Constraints`.  Known labels +1 become label 1;
+            the relaxation is then rounded by the signs of the products of the rows of F with the row of the labelled
+            points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver "low_rank".
 
         Raises
         ------
@@ -300,7 +303,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.is_cut_at_gap_ = self.unequal and constraints is None and not self.prove and self._is_better_cut_at_gap(K)
         if self.is_cut_at_gap_:
             self._store_functions(*self._function_of_gap(data), data)
-        if K > 2:  # centred, with scores of standard deviation 1
+        if K > 2:  # centred, and scaled so that scores have standard deviation 1
             coef = self.scaled_coef_ - self.scaled_coef_.mean(axis=0)
             scores = data.X.array() @ (coef * inverse_or_one(np.sqrt(data.X.mean_squares()))).T
             deviations = np.sqrt(data.X.mean_of(scores**2))
@@ -324,25 +327,25 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             self.diagnostics_ = (untested, *self.diagnostics_)
         for diagnostic in self.diagnostics_:
             warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
-        if weights is not None and weights.has_zeros:  # the result's F needs a row for these points
+        if weights is not None and weights.has_zeros:  # F of the result needs rows for points of weight 0
             direction = direction_problem(data.X, float(self.nu), self._penalty)
             X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
             self.result_ = with_all_points(result, direction, array_table(X_all), weights, pairs)
         return self
 
     def _choose_count(self, given: Array, weights: PointWeights | None) -> int:
-        """Return the number of clusters of the largest prediction strength."""
+        """Return the number of clusters chosen by prediction strength."""
         n, penalty = len(given), self._penalty
         if n < MIN_AUTO_POINTS:
             raise ParameterError(f"n_clusters = 'auto' needs {MIN_AUTO_POINTS} points or more, not {n}. Give a number.")
         if penalty.nonnegative is not None:
             raise ParameterError("nonnegative needs two clusters, not n_clusters = 'auto'. Remove it.")
-        ridge: Any = penalty.ridge  # one for all columns, or one each
+        ridge: Any = penalty.ridge  # one number, or one per column
         setting = GridSetting(float(penalty.has_l1), ridge, float(self.nu), penalty)
         X, counts = self._scale(given, weights, warn=False).X, range(2, min(MAX_AUTO_CLUSTERS, n // 2) + 1)
         options: dict[str, Any] = {"criterion": "gain", "n_resamples": N_HALVES, "seed": choose_seed(self.random_state)}
         with warnings.catch_warnings(), time_limited(deadline_after(seconds_left(AUTO_TIME_FRACTION))):
-            warnings.simplefilter("ignore")  # the fit with this number repeats the warnings about the table
+            warnings.simplefilter("ignore")  # the final fit repeats the warnings about the table
             table = compare_settings(X, [setting], counts, tol=self.tol, **options)[1]
         return int(table["param_n_clusters"][np.argmin(table["rank_score"])])
 
@@ -370,7 +373,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         objective, self.lower_bound_ = self.lower_bound_ + self.label_gap_, max(found.lower, self.lower_bound_)
         self.label_gap_ = width_of(self.lower_bound_, min(objective, found.upper))
         self.rounded_labels_, self.rounded_objective_ = self.labels_, objective
-        if given_rows:  # which the labels without the search may violate
+        if given_rows:  # the labels without the search may violate these
             self.label_gap_ = width_of(self.lower_bound_, found.upper)
         elif found.upper >= objective:
             return
@@ -420,7 +423,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 def constrained_labels(values: Array, chunklets: Chunklets, weights: PointWeights | None) -> npt.NDArray[np.int64]:
     """Return clusters that satisfy the constraints, from the values of the decision functions, (n,) or (n, K).
 
-    The values of linked points are added; points of weight 0 count only among themselves.
+    The values of linked points are added; points of weight 0 count only if all their linked points have weight 0.
     """
     w = np.ones(len(values))
     if weights is not None:

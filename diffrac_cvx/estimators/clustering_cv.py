@@ -37,7 +37,7 @@ from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, suggested_lam
 
 GRID_LAMS, GRID_RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
-DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # if several numbers of clusters are compared
+DEFAULT_LAMS, DEFAULT_RIDGES = (0.0,), (0.3,)  # grid if several numbers of clusters are compared
 WIDE_RIDGE, WIDE_LAM_FACTORS = 0.3, (0.5, 1.0, 2.0)  # with more features than points; multiples of `suggested_lam`
 REFIT_TIME_FRACTION = 0.1  # of the time limit, reserved for the fit of the chosen setting
 REFITTED_ATTRIBUTES = (
@@ -57,20 +57,21 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     r"""Fit `DiffracClustering` with lam, ridge, nu and the number of clusters chosen without labels.
 
     All settings of a grid are solved, each warm-started from its predecessor, and again on half-samples, warm-started
-    from the solution for all points.  The setting with the largest score of a criterion wins, of ties the more stable
-    one, and `DiffracClustering` is fitted there.  Settings with an empty or tiny cluster (``diagnostics_``) only win
-    if all have one.  Very long tables are subsampled for the comparison of settings; the
-    final fit uses all points.
+    from the solution for all points.  The setting with the largest score of a criterion wins (ties go to the more
+    stable setting), and `DiffracClustering` is fitted with it.  Settings with an empty or tiny cluster
+    (``diagnostics_``) win only if all settings have one.  Very long tables are subsampled for the comparison of
+    settings; the final fit uses all points.
 
-    The default criterion departs from the default weights only if others are clearly better.
+    The default criterion keeps the default weights unless others are clearly better.
 
     Parameters
     ----------
     lams, ridges : sequence of float, optional
         Grid of weights of the squared l1 norm and of the ridge, see `DiffracClustering`.  By default lam is 0, 0.01 and
-        0.1, and ridge 0.1, 0.3 and 1, and also 0 if n >= 4 (d + d(d-1)/4), four times the number of points of noise
-        that can be split perfectly.  With more features than points ridge is 0.3, and lam is 0 and 0.5, 1 and 2 times
-        the value suggested in the guide on wide tables.  For several numbers of clusters: lam 0 and ridge 0.3 only.
+        0.1, and ridge is 0.1, 0.3 and 1.  Ridge 0 is added if n >= 4 (d + d(d-1)/4), four times the number of points at
+        which pure noise can still be split perfectly.  With more features than points ridge is 0.3, and lam is 0 and
+        0.5, 1 and 2 times the value suggested in the guide on wide tables.  For several numbers of clusters: lam 0 and
+        ridge 0.3 only.
     nus : sequence of float
         Grid of weights of the imbalance, by default 1 only.
     criterion : {"gain", "stability", "separation"}
@@ -78,7 +79,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
         - "gain" (default): the separation below, minus that of the setting nearest to the default weights, minus 0.05;
           0 for that setting.  It is reduced by 1 if the stability is below 0.8 or a single column determines the
-          clusters.  So the default weights are chosen unless others separate clearly better;
+          clusters.  So the default weights are chosen unless others separate the clusters clearly better;
         - "stability": mean adjusted Rand index, over ``n_resamples`` half-samples, of the labels predicted for the
           held-out points and those from all points;
         - "separation": squared correlation of the labels predicted for the held-out points with their projections: 0.64
@@ -92,15 +93,16 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Absolute tolerance on the duality gap, on the grid and on the half-samples.
     n_clusters : int or sequence of int
         Number or numbers of clusters, at least 2 (or 1 alone).  Of several, the largest with a *prediction strength* of
-        at least 0.8 at its best setting is chosen (Tibshirani and Walther, 2005): the minimum, over the clusters of one
-        half-sample, of the fraction of pairs that the other half-sample puts together.  If there is none, the number
-        with the largest prediction strength is chosen.  This does not test whether there is more than one cluster.
+        at least 0.8 at its best setting is chosen, or if there is none the number with the largest prediction strength
+        (Tibshirani and Walther, 2005).  It is the minimum, over the clusters of one half-sample, of the fraction of
+        pairs of points that are also together in the clusters predicted from the other half-sample.  It does not test
+        whether there is more than one cluster.
     max_iter : int, optional
         Maximum number of iterations of the solver for the chosen setting.
     time_limit : float, optional
-        Time limit in seconds for everything.  ``cv_results_`` lacks settings and half-samples that were not reached.
+        Time limit of `fit` in seconds.  ``cv_results_`` lacks settings and half-samples that were not reached.
     standardize : bool
-        If True, features are scaled to unit variance first.
+        Whether features are scaled to unit variance first; default True.
     random_state : int, RandomState or None
         Seed of the half-samples.
 
@@ -125,8 +127,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     lam_, ridge_, nu_, n_clusters_ : float, int
         The chosen setting.
     selection_frequencies_ : (d,) array
-        Fraction of the half-samples that select each feature at the chosen setting; without l1 penalty all features are
-        selected.  ``cv_results_`` has those of the other settings.
+        Fraction of the half-samples that select each feature at the chosen setting; without an l1 penalty all features
+        are selected.  ``cv_results_`` contains the frequencies of the other settings.
     labels_, coef_, intercept_, scaled_coef_, support_ : arrays
         Those of ``best_estimator_``; also ``lower_bound_``, ``upper_bound_``, ``n_excluded_``, ``label_gap_``,
         ``diagnostics_``, ``result_``, ``n_iter_`` and ``groups_used_``.
@@ -184,10 +186,10 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         y : ignored
         sample_weight : (n,) array, optional
             Weights of the points, as for `DiffracClustering`.  Half-samples consist of rows: a point of weight 2 is in
-            one of the two, whereas of two equal rows each may have one.
+            one of two complementary halves, whereas two equal rows may be in different halves.
         constraints : Constraints, optional
-            Constraints on rows, as for `DiffracClustering.fit`.  The fit of the chosen setting satisfies them; the
-            comparison of the settings ignores them.
+            Constraints on rows, as for `DiffracClustering.fit`.  The final fit satisfies them; the comparison of the
+            settings ignores them.
 
         Errors and warnings are those of `DiffracClustering.fit` at the chosen setting.
         """

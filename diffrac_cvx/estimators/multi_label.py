@@ -51,7 +51,8 @@ class MultiLabelDiffrac(AffineClusterer):
     weights_, objective_ : (n_labels + 1,) array, float
         Weights of the mixture, that of the constant first, and its objective, see `rounding.fit_label_mixture`.
     coef_, intercept_ : (n_labels, d) array, (n_labels,) array
-        Directions, in the units of X, and offsets: the values are about +-``weights_[j + 1]`` with and without label j.
+        Directions, in the units of X, and offsets: the values are about ``weights_[j + 1]`` with label j, and minus
+        that without.
     scaled_coef_ : (n_labels, d) array
         Directions per standard deviation of each feature.
     support_, groups_used_, lower_bound_, upper_bound_, n_excluded_, result_, n_iter_, n_features_in_, feature_names_in_
@@ -91,8 +92,8 @@ class MultiLabelDiffrac(AffineClusterer):
         """Fit the labels and their directions.
 
         X is an (n, d) array, data frame or sparse matrix, which is converted to dense, with at least two points; y is
-        ignored.  Errors and warnings are those of `DiffracClustering.fit`, and DegenerateDataWarning if the solution
-        has fewer than n_labels labels.
+        ignored.  Errors and warnings are those of `DiffracClustering.fit`; DegenerateDataWarning is also issued if the
+        solution has fewer than n_labels labels.
         """
         k = positive_int(self.n_labels, "n_labels")
         table = self._read_table(X, ensure_min_samples=2)

@@ -1,4 +1,4 @@
-"""Saved models: what a fitted estimator predicts with, as one .npz file without pickle."""
+"""Saved models: the data that a fitted estimator needs for prediction, as one .npz file without pickle."""
 
 import json
 import zipfile
@@ -42,8 +42,8 @@ def save_model(model: Any, path: str | Path, *, table: Table | None = None) -> N
     path : str or Path
         File, written atomically.
     table : Table, optional
-        Result of `datasets.read_table` whose X was fitted, so that ``diffrac-cvx predict`` can read files like the one
-        read.  By default the features have the names of the data frame fitted, if any.
+        Result of `datasets.read_table` whose X was fitted, so that ``diffrac-cvx predict`` reads new files in the same
+        way.  By default the features have the names of the data frame fitted, if any.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def load_model(path: str | Path) -> Any:
             return restore_model(arrays["coef"], arrays["intercept"], json.loads(str(arrays["record"])))
     except OSError:
         raise
-    except Exception as error:  # whatever reading a damaged file raises
+    except Exception as error:  # reading a damaged file may raise any error
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise DataError(f"{path} is not a saved model, or is damaged: {reason}. Save the model again.") from None
 

@@ -1,7 +1,7 @@
-"""Calls of a user's function that are given up at a time limit.
+"""Calls of a user's function that are abandoned at a time limit.
 
 The package's own computations check deadlines themselves (`deadlines`), and reference solvers run in a process that can
-be ended (`processes`).  A function of a user does neither: it need not be importable in another process.
+be ended (`processes`).  A user's function does not check deadlines, and it need not be importable in another process.
 """
 
 import ctypes
@@ -13,14 +13,15 @@ from diffrac_cvx.machine.processes import OutOfTimeError
 
 
 class GivenUpError(BaseException):
-    """Raised in a thread whose result is no longer wanted; not an Exception, which the function might handle."""
+    """Raised in a thread whose result is no longer needed; not an Exception, because the function might handle that."""
 
 
 def call_within(seconds: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return the value of a function, or raise its exception; raise OutOfTimeError after the time limit in seconds.
 
     With a limit the function runs in a thread.  After the limit the thread is asked to end, which it does at its next
-    Python instruction; until then, for example in a long call of a compiled library, it continues unnoticed.
+    Python instruction.  Until then, for example during a long call of a compiled library, it continues in the
+    background.
     """
     if seconds is None:
         return function(*arguments)

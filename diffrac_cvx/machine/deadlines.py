@@ -1,8 +1,7 @@
-"""Deadlines: long computations check here whether to continue, independently of their caller.
+"""Deadlines: long computations check them to decide whether to continue, independently of their caller.
 
-No computation runs in a thread that a caller could abandon; after the deadline, the computation itself returns.
-Therefore a single library call must not take much longer than a second, unless it starts only if the remaining time
-suffices.
+No computation runs in a thread that a caller could abandon: after the deadline, the computation itself returns.
+Therefore a library call that may take much longer than a second must start only if the remaining time suffices.
 """
 
 import time
@@ -19,7 +18,7 @@ MAX_OVERRUN_SECONDS = 1.0  # seconds by which a limit may be exceeded
 
 
 class EarlyExitError(Exception):
-    """Raised inside a computation that has to stop, with the reason, a ``result.Status``."""
+    """Raised inside a computation that has to stop; its argument is the reason, a ``result.Status``."""
 
     def __init__(self, status: Any) -> None:
         super().__init__(str(status))
@@ -27,7 +26,7 @@ class EarlyExitError(Exception):
 
 
 class Deadline(NamedTuple):
-    """Deadline of a computation; without ``check`` nothing is raised, and computations may return an early result."""
+    """Deadline of a computation; without ``check`` nothing is raised, and computations may return early results."""
 
     remaining: Callable[[], float]  # returns the seconds left, infinite without a limit
     check: Callable[[], None] | None = None  # raises EarlyExitError if the computation has to stop
@@ -48,7 +47,7 @@ def time_limited(deadline: Deadline | None) -> Iterator[None]:
 
 
 def deadline_after(seconds: float | None) -> Deadline | None:
-    """Return the deadline after a number of seconds, within the current one; computations may return early results."""
+    """Return the deadline in a number of seconds, or the current one if earlier; results may be early ones."""
     if seconds is None:
         return current_deadline.get()
     timer, outer = Timer(seconds), current_deadline.get()
@@ -97,7 +96,7 @@ def seconds_left(fraction: float = 1.0) -> float | None:
 
 
 def check_deadline(operations: float = 0.0) -> None:
-    """Raise EarlyExitError after the deadline, or if a call of so many operations would end well after it."""
+    """Raise EarlyExitError after the deadline, or if a call of this many operations would end well after it."""
     deadline = current_deadline.get()
     if deadline is None or deadline.check is None:
         return
@@ -107,7 +106,7 @@ def check_deadline(operations: float = 0.0) -> None:
 
 
 def is_late(operations: float = 0.0) -> bool:
-    """Return whether the deadline has passed, or a call of so many operations would end well after it."""
+    """Return whether the deadline has passed, or a call of this many operations would end well after it."""
     deadline = current_deadline.get()
     return deadline is not None and operations / FLOPS_PER_SECOND >= deadline.remaining() + (
         MAX_OVERRUN_SECONDS if operations else 0.0

@@ -17,7 +17,7 @@ def require_memory(bytes_needed: float, what: str, remedy: str, limit: float | N
 
 
 def available_memory() -> float:
-    """Return the available memory of the machine in bytes, or what remains of the control group's limit, if less."""
+    """Return the available memory of the machine in bytes, or the rest of the control group's limit if that is less."""
     free = 4e9
     with contextlib.suppress(AttributeError, OSError, ValueError):
         free = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

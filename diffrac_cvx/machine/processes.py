@@ -1,7 +1,7 @@
 """Calls in a separate process, which can be stopped and limited in time and memory without affecting the caller.
 
-Pools (concurrent.futures, multiprocessing, loky) cannot end one running call and name the signal that ended it, and
-their processes outlive a caller that is killed.
+Pools (concurrent.futures, multiprocessing, loky) can neither end a single running call nor name the signal that ended
+it, and their processes outlive a caller that is killed.
 
 A worker process reads pickled calls from its standard input and writes pickled messages to its original standard
 output; output printed by solvers is redirected to its standard error.  It exits when its input ends.
@@ -24,7 +24,7 @@ import numpy as np
 
 from diffrac_cvx.machine.memory import reset_peak_memory, resident_memory
 
-STOP_SECONDS = 0.7  # for a call to end after a stop request; starting a new process takes longer
+STOP_SECONDS = 0.7  # time for a call to end after a stop request; starting a new process takes longer
 POLL_SECONDS = 0.05
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 WORKER_PROGRAM = (  # only the caller handles Ctrl-C; the process ignores it from the start
@@ -47,7 +47,7 @@ class WorkerDiedError(Exception):
     """The process died during a call, for example out of memory."""
 
     def __init__(self, exit_code: int) -> None:
-        self.signal = ""  # name of the signal that ended it, whose number the exit code then is, negated
+        self.signal = ""  # name of the signal that ended it; the exit code is then minus its number
         with contextlib.suppress(ValueError):
             self.signal = signal.Signals(-exit_code).name
         super().__init__(f"the process died: {self.signal or f'exit code {exit_code}'}")
@@ -57,8 +57,8 @@ class Worker:
     """Process for sequential calls, which starts when first needed and restarts after it has ended.
 
     Its address space, including libraries, is limited to ``memory_limit`` bytes.  After a call, ``peak`` is the growth
-    of its resident memory in bytes, NaN if unknown, including the largest growth of a child process of the call, such
-    as `solve` starts with a time limit.
+    of its resident memory in bytes, NaN if unknown, including the largest growth of a child process of the call
+    (`solve` starts one if it has a time limit).
     """
 
     def __init__(self, memory_limit: float | None = None) -> None:
@@ -91,7 +91,7 @@ class Worker:
         Parameters
         ----------
         function, *arguments
-            The call; all are pickled.
+            Function and its arguments, all of which are pickled.
         stopped : callable
             Polled many times per second; the process is killed 0.7 s after it returns True, unless the call has ended.
             By default never.
@@ -119,7 +119,7 @@ class Worker:
                     if kill_time == np.inf and stopped():
                         kill_time = now + STOP_SECONDS
                 value, error, self.peak = answer.result()
-            except BaseException:  # a late result must not be mistaken for that of the next call
+            except BaseException:  # a late result must not be mistaken for the result of the next call
                 self.peak = resident_memory("VmHWM", process.pid) - self.memory_before
                 self.close()
                 raise
@@ -157,7 +157,7 @@ class Worker:
 def main() -> None:
     """Run as a worker process; the optional command-line argument is the address space limit in bytes.
 
-    For each pickled call it writes the memory before it, then its value, its exception and the growth of memory.
+    For each pickled call it writes the memory before the call, then its value, its exception and the growth of memory.
     """
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
@@ -181,7 +181,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.RLIM_INFINITY))
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        value = error = arguments = answer = None  # frees the memory of the last call
+        value = error = arguments = answer = None  # free the memory of the last call
         try:
             try:
                 function, arguments = pickle.loads(calls.get())

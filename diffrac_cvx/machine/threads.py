@@ -1,4 +1,4 @@
-"""Threads: those of the linear algebra libraries, and calls in threads of our own."""
+"""Threads: control of those of linear algebra libraries, and calls in threads of this package."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 from diffrac_cvx.machine.deadlines import check_deadline
 
-POLL_SECONDS = 0.2  # seconds between checks of the deadline while others compute
+POLL_SECONDS = 0.2  # seconds between checks of the deadline while other threads compute
 
 threads_outside: ContextVar[int | None] = ContextVar("threads outside one_thread", default=None)
 
@@ -26,7 +26,7 @@ def controller() -> ThreadpoolController:
 def one_thread() -> Iterator[None]:
     """Enter a context, or decorate a function, in which the linear algebra uses one thread.
 
-    Several threads do not speed up many small products, and on a busy machine slow them down tenfold.
+    Several threads do not speed up many small products, and on a busy machine can make them ten times slower.
     """
     token = threads_outside.set(allowed_threads())
     try:
@@ -39,7 +39,7 @@ def one_thread() -> Iterator[None]:
 def allowed_threads() -> int:
     """Return the number of threads that may be used, as limited for example by OPENBLAS_NUM_THREADS.
 
-    Inside `one_thread` it is the number outside, for passes over streamed tables, whose threads are ours.
+    Inside `one_thread` it is the number outside, for passes over streamed tables, which use threads of this package.
     """
     outside = threads_outside.get()
     if outside is not None:
@@ -56,7 +56,7 @@ def in_threads(calls: Sequence[Callable[[], Any]], workers: int) -> list[Any]:
         while running:
             done, running = wait(running, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
             for task in done:
-                task.result()  # or its error, without waiting for the others
+                task.result()  # raises its error, if any, without waiting for the others
             if running:
                 check_deadline()
         return [task.result() for task in tasks]

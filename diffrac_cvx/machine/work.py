@@ -1,12 +1,12 @@
-"""Work of a computation, counted in operations and never timed, so that what depends on it is equal on every machine.
+"""Work of a computation, counted in operations instead of seconds, so that decisions are equal on every machine.
 
-The functions that compute count what they do: one operation is a floating-point operation of a large matrix product,
-and slower ones, as those of an eigendecomposition, count several times.
+Computing functions count their own operations.  One operation is a floating-point operation of a large matrix product;
+slower ones, such as those of an eigendecomposition, count several times.
 """
 
 import threading
 
-CALL_OPERATIONS = 1.2e6  # operations of a product in the time of a call from Python
+CALL_OPERATIONS = 1.2e6  # operations of a product that take as long as a call from Python
 
 
 counter = threading.local()

@@ -64,7 +64,7 @@ def write_rows(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]
 
 
 def escape_formula(value: Any) -> Any:
-    """Return the value of a cell, with an apostrophe before text that starts a formula and is no number like "-1"."""
+    """Return the value of a cell, with an apostrophe before text that starts a formula, except numbers like "-1"."""
     if isinstance(value, str) and SPREADSHEET_FORMULA.match(value) and not NUMERIC_TEXT.fullmatch(value):
         return f"'{value}"
     return value

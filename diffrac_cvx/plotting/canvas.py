@@ -1,4 +1,4 @@
-"""Basics of all displays, in the only module that imports matplotlib: axes, palette, non-overlapping labels."""
+"""Common parts of all displays: axes, palette, non-overlapping labels.  Only this module imports matplotlib."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,14 +25,14 @@ MAX_LEGEND_ENTRIES = 8  # lines of a legend; more would not fit in the axes
 
 
 class Style(NamedTuple):
-    """Style of a line, distinguishable by colour, and without colours by dashes and markers."""
+    """Style of a line, distinguishable by colour, or without colours by dashes and markers."""
 
     color: str
     linestyle: str
     marker: str
 
 
-STYLES = (  # the first two colours are of this package, the others by Okabe and Ito
+STYLES = (  # the first two colours are those of this package, the others by Okabe and Ito
     Style(SECONDARY, "-", "o"),
     Style(ACCENT, "--", "^"),
     Style("#009E73", "-.", "s"),
@@ -70,7 +70,7 @@ class Display:
     axes_: tuple[Axes, ...]
 
     def _open(self, ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT)) -> tuple[Axes, ...]:
-        """Store and return the axes: those given, or new ones of a figure, given or new, with a shared x axis."""
+        """Store and return the given axes, or new ones with a shared x axis in a given or new figure."""
         figure = pyplot().figure(layout="constrained") if ax is None else ax
         if hasattr(figure, "set_size_inches"):
             figure.set_size_inches(size)
@@ -124,7 +124,7 @@ def label_ends(
     at = np.array([ax.transData.transform((left, height))[1] * points for height in heights])
     order, room = np.argsort(at, kind="stable"), 1.25 * size * np.arange(len(at))
     moved = np.zeros(len(at))
-    if len(at):  # without the room between neighbours, the nearest positions are an isotonic regression
+    if len(at):  # minus the room between neighbours, the nearest positions are an isotonic regression
         moved[order] = scipy.optimize.isotonic_regression(at[order] - room).x + room - at[order]
     return [
         ax.annotate(

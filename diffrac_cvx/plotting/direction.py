@@ -140,7 +140,7 @@ class ProjectionDisplay(canvas.Display):
     labels : (n,) array
         Estimated or true labels.
     threshold : float, optional
-        By default the middle of the gap at which exact 2-means splits the projection, as in Eq. (2); it may disagree
+        By default the midpoint of the gap at which exact 2-means splits the projection, as in Eq. (2); it may disagree
         with the labels.
     symbol : str
         Label of the horizontal axis.

@@ -11,7 +11,7 @@ from diffrac_cvx.paths import RegularizationPath
 from diffrac_cvx.plotting import canvas
 from diffrac_cvx.points.checks import one_of
 
-VISIBLE_FRACTION = 0.01  # of the largest coefficient; smaller ones lie on the axis and are not named
+VISIBLE_FRACTION = 0.01  # of the largest coefficient; smaller ones coincide with the axis and are not named
 PARAMETER_SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$"}
 PANEL_LABELS = {
     "coefficients": "coefficient $v_j$",
@@ -30,8 +30,8 @@ class PathDisplay(canvas.Display):
     Parameters
     ----------
     path : RegularizationPath
-        Result of `nu_path` or `lambda_path`.  Coefficients are drawn per standard deviation of the features, and so are
-        comparable.
+        Result of `nu_path` or `lambda_path`.  Coefficients are drawn per standard deviation of the features, so that
+        they are comparable.
     feature_names : (d,) array of str, optional
         By default x0, x1, ...
 
@@ -70,7 +70,7 @@ class PathDisplay(canvas.Display):
             there are axes; a path with groups has "groups" instead of "coefficients".
         labeled : int
             Number of named features or groups, at most 8: those with the largest coefficients, if above 1 % of the
-            largest of all.  The others are pale.
+            largest of all.  The others are drawn in a pale colour.
         **kwargs
             Passed to ``Axes.plot``.
 

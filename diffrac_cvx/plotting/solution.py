@@ -15,7 +15,7 @@ from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.problem.result import Progress, Result
 
 X_AXES = ("iteration", "seconds")
-MAX_MARKERS = 40  # longest line with a marker at each point
+MAX_MARKERS = 40  # number of points up to which a line has a marker at each
 MIN_EIGENVALUE = 1e-10  # of the trace: smaller ones are rounding errors and below the axis
 MIN_CELLS, MAX_CELLS = 10, 40  # of the histogram of a structure test
 
@@ -47,7 +47,7 @@ class BracketDisplay(Display):
 
     @classmethod
     def from_result(cls, *results: Result, names: Sequence[str] | None = None) -> Self:
-        """Return the display of the histories of results; a result without history, as from CVXPY, is one point.
+        """Return the display of the histories of results; a result without a history, as from CVXPY, is a point.
 
         Parameters
         ----------

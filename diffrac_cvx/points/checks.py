@@ -128,7 +128,7 @@ def not_finite_error(name: str, value: float, index: tuple[int, ...], count: int
 
 
 def place_of(index: tuple[int, ...]) -> str:
-    """Return the words for the place of an entry."""
+    """Return the place of an entry as text for a message."""
     return f"row {index[0]}, column {index[1]}" if len(index) == 2 else f"entry {', '.join(map(str, index))}"
 
 
@@ -194,7 +194,7 @@ def scaled_to_sum_one(weights: Array) -> Array:
 
 
 def normalize_weights(sample_weight: npt.ArrayLike | None, n: int) -> Array | None:
-    """Return checked weights of n points with sum 1: unchanged if their sum is 1 up to rounding, else divided by it.
+    """Return checked weights of n points, divided by their sum, unless this is 1 up to rounding.
 
     Zeros are replaced by a negligible positive weight, so that no cluster has weight 0.
     """
@@ -238,8 +238,8 @@ def centered_data(
 ) -> tuple[Array, Array]:
     """Return the centred (n, d) data matrix, n >= 2, and its means: errors are proportional to a column's variation.
 
-    With sample weights the mean is weighted; points of weight 0 are centred by the same mean.  For columns that were
-    centred before, ``means`` is what was then subtracted.
+    With sample weights the mean is weighted; points of weight 0 are centred by the same mean.  ``means`` are the means
+    that were subtracted from columns that were centred before.
     """
     data = as_matrix(X)
     require_two_points(len(data))
@@ -265,7 +265,7 @@ def require_two_points(n: int) -> None:
 
 
 def require_moderate_scale(largest: Array, names: Sequence[object] | None = None) -> None:
-    """Raise DataError if the squares of a column, given its largest absolute value, leave the range of doubles."""
+    """Raise DataError if the squares of a column with this largest absolute value leave the range of doubles."""
     extreme = (largest > 1e100) | ((largest < 1e-100) & (largest > 0))
     if extreme.any():
         which = format_indices(extreme, names=names)
@@ -284,12 +284,12 @@ def warn_constant(constant: npt.NDArray[np.bool_], warn: bool, names: Sequence[o
     elif constant.any():
         one = constant.sum() == 1
         which = f"{'column' if one else 'columns'} {format_indices(constant, names=names)} of X"
-        does = "is constant up to rounding and carries" if one else "are constant up to rounding and carry"
-        warn_degenerate(f"{which} {does} no information.", warn)
+        predicate = "is constant up to rounding and carries" if one else "are constant up to rounding and carry"
+        warn_degenerate(f"{which} {predicate} no information.", warn)
 
 
 def warn_degenerate(message: str, warn: bool = True) -> None:
-    """Warn that the data are degenerate, at the user's line: the first one outside of this package."""
+    """Warn that the data are degenerate, at the first line of the call stack outside this package."""
     frame, depth = sys._getframe(), 1
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("diffrac_cvx."):
         frame, depth = frame.f_back, depth + 1

@@ -1,4 +1,4 @@
-"""Chunks of rows of a dask array: functions of them are computed where the chunks lie."""
+"""Chunks of rows of a dask array; functions of a chunk are computed on the worker that stores it."""
 
 import sys
 import threading
@@ -14,8 +14,8 @@ import numpy.typing as npt
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.threads import in_threads
 
-BATCH = 32  # results of chunks that are in memory at a time
-PATIENCE = 10.0  # seconds without a result after which the cluster is asked for its workers
+BATCH = 32  # largest number of chunk results in memory at a time
+PATIENCE = 10.0  # seconds without a result after which the workers of the cluster are counted
 
 
 def is_dask(X: Any) -> bool:
@@ -24,7 +24,7 @@ def is_dask(X: Any) -> bool:
 
 
 class Chunks:
-    """A dask array by chunks of complete rows, on the cluster of the current client, or else in threads of dask."""
+    """Dask array in chunks of complete rows, on the cluster of the current client, or otherwise in dask's threads."""
 
     def __init__(self, X: Any) -> None:
         if np.isnan(X.shape).any():
@@ -46,13 +46,13 @@ class Chunks:
         self.__dict__.update(state, client=client_of())
 
     def map(self, function: Callable[..., Any], *aligned: npt.NDArray[Any]) -> Iterator[Any]:
-        """Yield ``function(chunk, *aligned)`` of the chunks, with these rows of arrays aligned with the rows."""
+        """Yield ``function(chunk, *aligned)`` for each chunk, with the rows of aligned arrays that belong to it."""
         return self.run(function, [tuple(values[i:j] for values in aligned) for i, j in self.bounds])
 
     def run(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Yield ``function(chunk, *arguments)`` of the chunks, in order, each with its own arguments.
+        """Yield ``function(chunk, *arguments)`` for each chunk, in order, each with its own arguments.
 
-        The function is sent once and called where a chunk lies; its results arrive in batches.
+        The function is sent once and called on the worker of each chunk; its results arrive in batches.
         """
         from dask.delayed import delayed
 
@@ -63,7 +63,7 @@ class Chunks:
             yield from self.on_cluster(tasks) if is_on_cluster else self.in_this_process(tasks)
 
     def in_this_process(self, tasks: list[Any]) -> Iterator[Any]:
-        """Yield the results of tasks, computed by threads of this process, also if a client was closed before."""
+        """Yield the results of tasks, computed by threads of this process, even if a client was closed before."""
         from dask.base import compute
 
         for start in range(0, len(tasks), BATCH):
@@ -71,7 +71,7 @@ class Chunks:
             yield from results
 
     def on_cluster(self, tasks: list[Any]) -> Iterator[Any]:
-        """Yield the results of tasks, all of which the workers compute, in the order of their chunks."""
+        """Yield the results of tasks computed by the workers, in the order of their chunks."""
         futures = self.client.compute(tasks)
         try:
             for start in range(0, len(tasks), BATCH):
@@ -84,21 +84,21 @@ class Chunks:
             release(futures)
 
     def gather(self, futures: list[Any], done: threading.Event) -> Any:
-        """Return the results of futures, and state that they are done."""
+        """Return the results of futures and set the event `done`."""
         try:
             return self.client.gather(futures)
         finally:
             done.set()
 
     def watch(self, done: threading.Event) -> None:
-        """Wait until results are done; raise DataError if no worker is left that could compute them."""
+        """Wait until the results are done; raise DataError if no worker is left to compute them."""
         while not done.wait(PATIENCE):
             if not self.client.scheduler_info()["workers"] and not done.wait(PATIENCE):
                 raise DataError("the dask cluster, on which X lies, has no workers. Start workers, and solve again.")
 
 
 def client_of(X: Any = None) -> Any:
-    """Return the client of the cluster that holds chunks of X, or else the current one; None without a cluster."""
+    """Return the client of the cluster that holds chunks of X, otherwise the current one; None without a cluster."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
@@ -124,7 +124,7 @@ def clear_errors(is_on_cluster: bool) -> Iterator[None]:
 
 
 def release(futures: list[Any]) -> None:
-    """Release futures, also of a client that is closed: the cluster forgets tasks that nobody waits for."""
+    """Release futures, including those of a closed client, so that the cluster can forget their tasks."""
     for future in futures:
         with suppress(RuntimeError):
             future.release()

@@ -1,4 +1,4 @@
-"""Constraints on the labels of points: pairs, known labels, groups, bags, order, sizes, and any linear ones."""
+"""Constraints on the labels of points: pairs, known labels, groups, bags, order, sizes, and general linear ones."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ Operation = TypeVar("Operation", bound=Callable[..., Any])
 
 
 def identity_without_constraints(operation: Operation) -> Operation:
-    """Let an operation of chunklets return its first argument, not copied, if there are no constraints."""
+    """Decorate an operation of chunklets: without constraints it returns its first argument, not copied."""
 
     @wraps(operation)
     def applied(chunklets: "Chunklets", values: Any, *others: Any) -> Any:
@@ -121,7 +121,7 @@ class Chunklets(NamedTuple):
         return Chunklets(rank[membership], self.sign[mask], int(rank[membership[labeled[0]]]) if len(labeled) else -1)
 
     def merged(self, signs: Array) -> "Chunklets":
-        """Return the chunklets with those whose sign is not 0 merged into one, without those that have no points."""
+        """Return the chunklets after merging those with a nonzero sign into one, and dropping those without points."""
         head = int(np.argmax(signs != 0.0))
         membership = np.where(signs != 0.0, head, np.arange(len(signs)))[self.membership]
         sign = self.sign * np.where(signs != 0.0, signs, 1.0)[self.membership]
@@ -186,27 +186,27 @@ class Constraints:
         Pairs of points with equal labels, and pairs with different labels.  Points are numbered from 0.
     labels : (n,) array, optional
         Known labels, numbers or text of at most two classes; the second in sorted order is +1, and so is a single one
-        other than -1.  Unlabelled points have None, NaN, pd.NA or "".  Beside two or more other values, -1 also marks
-        unlabelled points, with a warning.
+        other than -1. Unlabelled points have None, NaN, pd.NA or "". If there are two or more other values, -1 also
+        marks unlabelled points, with a warning.
     groups : (n,) array of int or text, optional
         Group of each point.  All points of a group, such as the rows of one patient, have equal labels.  A point
         without a group has -1, None, NaN, pd.NA or "".
     unlabelled : object, optional
-        Another mark of unlabelled points in ``labels``, such as 0 or -1; or NaN if -1 is always a class.
+        Additional value that marks unlabelled points in ``labels``, such as 0 or -1; NaN if -1 is always a class.
     at_most : pair (A, b), optional
         Inequalities A y <= b on the labels y in {-1, 1}^n, with A an (k, n) array or sparse matrix, and b (k,).
     equal : pair (E, f), optional
         Equations E y = f, as ``at_most``.
     bags : list of lists of int
-        Bags of points: each has at least one with the label +1.  The points of negative bags have known labels.
+        Bags of points, each with at least one label +1.  Pass negative bags as known labels of their points.
     sizes : pair (low, high), optional
-        Least and largest number of points with the label +1.
+        Smallest and largest number of points with the label +1.
     order : list of lists of int
         Chains of points, along which the label may rise from -1 to +1, but not fall.
     n_points : int, optional
         Number n of points; by default that of ``labels``, ``groups``, ``at_most`` or ``equal``.  A table with another
-        number of rows is refused: `take` gives the constraints of some rows, as do scikit-learn's splitters for each
-        fold.  Pass it with pairs, bags, order or sizes alone: a cross-validation refuses these without it.
+        number of rows raises DataError; `take` returns the constraints of some rows, and scikit-learn's splitters call
+        it for each fold.  Pass it if there are only pairs, bags, order or sizes: a cross-validation requires it then.
 
     Raises
     ------
@@ -276,13 +276,13 @@ class Constraints:
         made = Constraints()
         for name in ("must_link", "cannot_link", "labels", "groups", "classes"):
             object.__setattr__(made, name, getattr(self, name))
-        if self.at_most is None and self.equal is None:  # whose columns are counted with them
+        if self.at_most is None and self.equal is None:  # these fix the number of points themselves
             object.__setattr__(made, "n_points", self.n_points)
         return made
 
     @property
     def shape(self) -> tuple[int]:
-        """(n_points,), by which scikit-learn recognises constraints on the rows of a table."""
+        """(n_points,); by this shape scikit-learn recognises constraints on the rows of a table."""
         if self.n_points is None:
             raise AttributeError("constraints have a shape if n_points is given.")
         return (self.n_points,)
@@ -294,10 +294,10 @@ class Constraints:
     def take(self, rows: npt.ArrayLike) -> "Constraints":
         """Return the constraints of some rows of the table, numbered from 0 in the order of ``rows``.
 
-        These are what each constraint implies for the labels of these rows, whatever the labels of the others.  Known
-        labels and groups are those of the rows, and chains of ``order`` lose the other points.  A pair or a bag with a
-        point outside is dropped, and so is a link that holds only through such a point.  ``sizes``, and rows of
-        ``at_most`` and ``equal`` with coefficients of other points, are loosened by what those can contribute.
+        Each returned constraint is implied by a given one, whatever the labels of the other rows.  Known labels and
+        groups are those of the rows, and chains of ``order`` lose the other points.  A pair or a bag with a point
+        outside is dropped, and so is a link implied only through such a point.  ``sizes``, and rows of ``at_most`` and
+        ``equal`` with coefficients of other points, are loosened by the largest possible contribution of these points.
 
         Parameters
         ----------
@@ -307,23 +307,23 @@ class Constraints:
         Raises
         ------
         DataError
-            If rows are not different points, or ``sizes`` is given and the number of points is unknown.
+            If rows repeat a point or are out of range, or ``sizes`` is given and the number of points is unknown.
 
         Examples
         --------
         >>> Constraints(must_link=[(0, 5), (1, 2)], sizes=(2, 4), n_points=6).take([5, 3, 0]).must_link.tolist()
         [[2, 0]]
         """
-        kept = read_rows(rows, self.n_points)
-        m, points = len(kept), [*self.bags, *self.order, self.must_link.ravel(), self.cannot_link.ravel(), kept]
+        indices = read_rows(rows, self.n_points)
+        m, points = len(indices), [*self.bags, *self.order, self.must_link.ravel(), self.cannot_link.ravel(), indices]
         place = np.full(max(self.n_points or 0, *(int(part.max(initial=-1)) + 1 for part in points)), -1, dtype=np.intp)
-        place[kept] = np.arange(m)
+        place[indices] = np.arange(m)
         new: dict[str, Any] = {"n_points": m}
         for name in ("must_link", "cannot_link"):
             ends = place[getattr(self, name)]
             new[name] = ends[np.all(ends >= 0, axis=1)]
         for name in ("labels", "groups"):
-            new[name] = None if (values := getattr(self, name)) is None else values[kept]
+            new[name] = None if (values := getattr(self, name)) is None else values[indices]
         new["bags"] = tuple(bag for bag in (place[bag] for bag in self.bags) if np.all(bag >= 0))
         chains = (chain[chain >= 0] for chain in (place[chain] for chain in self.order))
         new["order"] = tuple(chain for chain in chains if len(chain) > 1)
@@ -332,19 +332,19 @@ class Constraints:
                 raise DataError("sizes is about all points, whose number is unknown. Pass n_points= to Constraints.")
             low, high = max(self.sizes[0] - (self.n_points - m), 0), min(self.sizes[1], m)
             new["sizes"] = None if (low, high) == (0, m) else (low, high)
-        new["at_most"], new["equal"] = rows_of_some(self.at_most, self.equal, kept)
+        new["at_most"], new["equal"] = rows_of_some(self.at_most, self.equal, indices)
         made = Constraints()
         for name, value in {**vars(self), **new}.items():
             object.__setattr__(made, name, value)
         return made
 
     def _numbers_of_points(self) -> dict[str, int]:
-        """Return the numbers of points for which the arguments were made, by name, where they are known."""
+        """Return the number of points that each argument implies, by argument name, if it implies one."""
         lengths = {name: None if (one := getattr(self, name)) is None else len(one) for name in ("labels", "groups")}
         pairs = {name: getattr(self, name) for name in ("at_most", "equal")}
         columns = {name: None if pair is None else pair[0].shape[1] for name, pair in pairs.items()}
-        every = {**lengths, **columns, "n_points": self.n_points}
-        return {name: size for name, size in every.items() if size is not None}
+        sizes = {**lengths, **columns, "n_points": self.n_points}
+        return {name: size for name, size in sizes.items() if size is not None}
 
     def require_points(self, n: int) -> None:
         """Raise DataError if the constraints were made for another number of points, or one is out of range."""
@@ -364,7 +364,7 @@ class Constraints:
         require_points(self.order, n, "order")
 
     def linear_of(self, n: int) -> LinearConstraints | None:
-        """Return the inequalities and equations that the constraints define on the labels of n points; None without.
+        """Return the inequalities and equations that the constraints define on the labels of n points, or None.
 
         Raises
         ------
@@ -411,23 +411,23 @@ class Constraints:
         first, second = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
         sign = np.concatenate([np.broadcast_to(s, len(i)) for i, _, s in parts])
         # Each point has two nodes, one for each sign; the virtual point n has the label +1.
-        double = n + 1
-        ends = np.concatenate([second, second + double])
-        ends = np.where(np.tile(sign, 2) > 0, ends, (ends + double) % (2 * double))
-        starts = np.concatenate([first, first + double])
-        graph = scipy.sparse.coo_array((np.ones(len(starts)), (starts, ends)), shape=(2 * double, 2 * double)).tocsr()
+        half = n + 1
+        ends = np.concatenate([second, second + half])
+        ends = np.where(np.tile(sign, 2) > 0, ends, (ends + half) % (2 * half))
+        starts = np.concatenate([first, first + half])
+        graph = scipy.sparse.coo_array((np.ones(len(starts)), (starts, ends)), shape=(2 * half, 2 * half)).tocsr()
         node = connected_components(graph, directed=False)[1]
-        wrong = np.flatnonzero(node[:double] == node[double:])
+        wrong = np.flatnonzero(node[:half] == node[half:])
         if len(wrong):
             contradicted = wrong[wrong < n].tolist()  # without the virtual point
             points = f"{'point' if len(contradicted) == 1 else 'points'} {list_first(contradicted)}"
             raise DataError(f"the constraints on {points} contradict each other. Remove one of them.")
-        pair = np.minimum(node[:double], node[double:])
+        pair = np.minimum(node[:half], node[half:])
         _, heads, membership = np.unique(pair, return_index=True, return_inverse=True)
         heads[membership[n]] = n
-        signs = np.where(node[:double] == node[heads][membership], 1.0, -1.0)
+        signs = np.where(node[:half] == node[heads][membership], 1.0, -1.0)
         labeled = membership[n] if self.labels is not None and np.any(self.labels != 0.0) else -1
-        return Chunklets(membership, signs, int(labeled)).subset(np.arange(double) < n)
+        return Chunklets(membership, signs, int(labeled)).subset(np.arange(half) < n)
 
 
 def chunklets_of(constraints: Constraints | Chunklets | None, n: int) -> Chunklets:
@@ -457,7 +457,7 @@ def require_constraints(constraints: object) -> None:
 
 
 def require_numbered(constraints: Constraints | None, estimator: Any) -> None:
-    """Raise DataError if constraints are passed to folds, which have other rows, without their number of points."""
+    """Raise DataError if constraints without a number of points are passed to folds, whose rows are numbered anew."""
     require_constraints(constraints)
     if constraints is None or constraints.n_points is not None:
         return
@@ -493,7 +493,7 @@ def read_pairs(pairs: Iterable[IndexPair], name: str) -> Indices:
 
 
 def read_rows(rows: npt.ArrayLike, n: int | None) -> Indices:
-    """Return different rows of a table of n rows, given as integers or as a mask, as indices."""
+    """Return distinct rows of a table of n rows, given as integers or as a mask, as indices."""
     given = as_any(rows, "rows")
     if given.ndim == 1 and given.dtype == bool and n in (None, len(given)):
         return np.flatnonzero(given)

@@ -1,4 +1,4 @@
-"""Rows of a dask array: each sum over all rows is computed where its chunks lie, and only sums are sent."""
+"""Rows of a dask array: the workers compute the sums over their chunks, and only sums are sent."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ ROWS_PER_SAMPLE_ROW = 50  # rows of the table for each row of a larger sample
 
 @dataclass(frozen=True, eq=False)
 class DaskRows(StreamedRows):
-    """Streamed rows whose parts are the chunks of a dask array, of which one task each computes the results."""
+    """Streamed rows whose parts are the chunks of a dask array; one task computes the results of each chunk."""
 
     table: Chunks
 
@@ -52,5 +52,5 @@ class DaskRows(StreamedRows):
 
 
 def run_chunk(rows: StreamedRows, function: Callable[..., Any], chunk: Any, first: int, *aligned: Array) -> Any:
-    """Return the results of a chunk, with its checksum; the rows have the transformation, and no table."""
+    """Return the results of a chunk, with its checksum; `rows` holds the transformation but no table."""
     return run_part(function, rows.with_table(as_block(chunk), first), *aligned)

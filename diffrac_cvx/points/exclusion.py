@@ -1,6 +1,6 @@
 """Exclusion of unpenalised columns that are, up to rounding, linear combinations of the others.
 
-Nothing penalises a large coefficient of such a column, so rounding alone could determine the optimum.  Columns are
+A large coefficient of such a column has no penalty, so rounding alone could determine the optimum.  Columns are
 excluded here, once, and all later results and bounds refer to the table without them.  A penalised column is never
 excluded.
 """
@@ -30,7 +30,7 @@ def exclude(points: Table, penalized: Mask) -> Table:
     free = np.zeros(0, dtype=np.intp) if penalized.all() else np.flatnonzero(points.used_columns() & ~penalized)
     if len(free) == 0:
         return points
-    if points.rows.is_streamed:  # collinearity is found from rows in memory; streamed solvers reject such columns
+    if points.rows.is_streamed:  # finding collinear columns takes rows in memory; streamed solvers reject such columns
         found = np.flatnonzero(is_rounding_noise(points) & ~penalized)
         return exclude_columns(points, make_excluded(points.shape[1], found)) if len(found) else points
     sizes = np.maximum(np.sqrt(points.mean_squares()), np.abs(points.means) / len(points) ** 0.5)
@@ -57,7 +57,7 @@ def is_rounding_noise(points: Table) -> Mask:
 def make_excluded(
     d: int, columns: Indices, independent: Indices = NO_COLUMNS, combination: Array = NO_COEFFICIENTS
 ) -> Excluded:
-    """Return the exclusion of columns that are combinations, (r, e), of r others up to rounding; constant if r = 0."""
+    """Return the exclusion of columns that are nearly combinations, (r, e), of r others; of constant ones if r = 0."""
     keep = np.ones(d)
     keep[columns] = 0.0
     places = (np.repeat(independent, len(columns)), np.tile(columns, len(independent)))

@@ -1,6 +1,6 @@
 """Factors U of V = UU', dense or sparse with few nonzeros per column, and factors F of Y = FF' for large n.
 
-The rows of such an F are computed, or read, in blocks and never stored all at once.
+The rows of such an F are computed or read in blocks and never all stored at once.
 """
 
 from abc import ABC, abstractmethod

@@ -5,8 +5,8 @@ absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, s
 factorisation of a computed matrix succeeds, the matrix is positive semidefinite up to sum_error(k + 1) times its trace
 (Rump, Verification of positive definiteness, BIT 46, 2006).  Underflow is neglected because the entries are scaled.
 
-The errors of a product of a row with a factor or a direction are the rounding of a sum with one term per column, and
-the error of the centring of X, which is that of the means.  Both are bounded by the norm of the row, with columns in
+A product of a row with a factor or a direction has two errors: the rounding of a sum with one term per column, and the
+error of the centring of X, which comes from the means.  Both are bounded by the norm of the row, with columns in
 comparable units, times the norm of the factor.
 """
 
@@ -25,7 +25,7 @@ UNIT_ROUNDOFF = EPS / 2
 class WhiteningErrorBounds(NamedTuple):
     """Error bounds of whitened coordinates."""
 
-    data_error: float  # bound on the Frobenius norm of the error of the computed data, over sqrt(n)
+    data_error: float  # bound on the Frobenius norm of the error of the computed data, divided by sqrt(n)
     right_error: float  # bound on the spectral norm of W'(A + Diag(c)^2)W - I
     gram_factor: float = 1.0  # factor of the rounding of weighted Gram matrices that are summed before whitening
 
@@ -58,7 +58,7 @@ def whitening_error_bounds(X: Array, W: Array, Z: Array, diagonal: Array, outsid
 
 
 def outside_norm_bound(whitening: RidgeWhitener, n: int) -> float:
-    """Return a bound on the norm of the part of n centred rows outside the span of their whitener, over sqrt(n)."""
+    """Return a bound on the norm of n centred rows outside the span of their whitener, divided by sqrt(n)."""
     W, outside, size = whitening
     return round_up(outside + sum_error(len(W) + n + 16) * n**0.5 * size, len(W) + n)
 

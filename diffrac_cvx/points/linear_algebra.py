@@ -18,7 +18,7 @@ from diffrac_cvx.points.checks import Array, rounding_floor
 
 BLOCK_ROWS = 2000  # rows of a block, so that its intermediate results stay in the cache
 RANK_FACTOR = 8.0  # times the size and eps: relative singular values below are zero
-SMALL_RIDGE = 1e-4  # a_j relative to the norm of its column and itself; below it, the ridge is small
+SMALL_RIDGE = 1e-4  # a_j relative to the norm of (X_j, a_j), below which the ridge is small
 RidgeWhitener = tuple[Array, float, float]  # see `whitener_with_ridge`
 End = Literal["LA", "SA"]  # largest or smallest eigenvalues
 GESVD_SIZE = 100  # columns up to which the driver gesvd, which does not fail, computes singular vectors
@@ -99,7 +99,7 @@ def pivoted_factor(M: Array) -> Array | None:
 
 
 def eigh(M: Array) -> tuple[Array, Array]:
-    """Return eigenvalues, increasing, and eigenvectors in one call, which starts only if the time suffices."""
+    """Return eigenvalues, increasing, and eigenvectors in one call, started only if enough time is left."""
     count_work(25.0 * float(len(M)) ** 3)
     if len(M) > LARGE_SIZE:
         check_deadline(10.0 * float(len(M)) ** 3)
@@ -114,7 +114,7 @@ def eigvalsh(M: Array) -> Array:
 
 
 def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, tol: float) -> tuple[Array, Array]:
-    """Return k eigenpairs of a symmetric operator, increasing, by the Lanczos method, or those that have converged."""
+    """Return the k eigenpairs of a symmetric operator that converge in the Lanczos method, in increasing order."""
 
     def checked_product(x: Array) -> Array:
         check_deadline()
@@ -247,14 +247,14 @@ def is_above_rounding(singular: Array, shape: tuple[int, ...]) -> npt.NDArray[np
 def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
     """Return W, shape (D, r), with W'(X'X + Diag(a)^2)W = I, for columns (X_j, a_j) of norm about one.
 
-    The second value is the norm of the part of the computed data outside the span of W, along directions with a ridge,
-    in the metric of the ridge.  It is infinite if unknown, and otherwise exact up to rounding errors relative to the
+    The second value is the norm, in the metric of the ridge, of the part of the computed data outside the span of W
+    along directions with a ridge.  It is infinite if unknown, and otherwise exact up to rounding errors relative to the
     third value, the norm of the data in this metric.
 
     With n rows, fewer than columns, and a ridge on every column, X V X' depends only on the part of V in the span of
-    (X'X + Diag(a)^2)^-1 X', of dimension n; the rest of V only adds cost.  Columns whose ridge is not small are
-    compressed to n dimensions.  Columns with a very small ridge, in whose metric the others would be lost to rounding,
-    stay uncompressed if they are few.
+    (X'X + Diag(a)^2)^-1 X', of dimension n; the rest of V only increases the objective.  Columns whose ridge is not
+    small are compressed to n dimensions.  Columns with a very small ridge stay uncompressed if they are few: in the
+    metric of their ridge, the other columns would be lost to rounding.
     """
     n, D = X.shape
     uncompressed = a < SMALL_RIDGE
@@ -344,7 +344,7 @@ def mean_of(values: Array, weights: Array | None) -> Array:
 
 
 def scale_by_sqrt_weights(X: Array, weights: Array | None) -> Array:
-    """Return the rows times sqrt(m p_i), so that means of their squares are weighted; X if the weights are None."""
+    """Return the rows times sqrt(m p_i), so that their mean squares are weighted means; X if the weights are None."""
     if weights is None:
         return X
     s = np.sqrt(len(weights) * weights)

@@ -1,7 +1,8 @@
 """Linear constraints on labels: inequalities A y <= b and equations E y = f on y in {-1, 1}^n.
 
-A row may be in any unit: it is scaled by a power of two, so that its largest coefficient is between 1 and 2.  Labels
-satisfy it if they do up to the rounding of its sum, which is 0 for short binary fractions such as whole numbers.
+A row may have any scale: it is multiplied by a power of two, so that its largest coefficient is between 1 and 2. Labels
+satisfy a row if they do so up to the rounding error of its sum, which is 0 for integers and other short binary
+fractions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,16 +20,16 @@ Indices = npt.NDArray[np.intp]
 Sparse = Any  # scipy.sparse.csr_array
 Pair = tuple[Sparse, Array]  # coefficients, (k, n), and right sides, (k,)
 UNIT_ROUNDOFF = 2.0**-53
-EXACT_UNIT, EXACT_SUM = 2.0**-20, 2.0**32  # sums of multiples of the one below the other have no rounding errors
+EXACT_UNIT, EXACT_SUM = 2.0**-20, 2.0**32  # sums below EXACT_SUM of multiples of EXACT_UNIT are exact
 
 
 class LinearRows(NamedTuple):
-    """Sums of labels with coefficients, and their right sides; of inequalities <= or of equations."""
+    """Left sides (coefficients of the labels) and right sides of inequalities <= or of equations."""
 
     coefficients: Sparse  # (k, n)
     right: Array  # (k,)
-    slack: Array  # (k,), bounds on the rounding errors of the sums less the right sides, for any labels; often 0
-    names: tuple[str, ...]  # (k,), what the user calls each row
+    slack: Array  # (k,), bounds on the rounding errors of sums minus right sides, for any labels; often 0
+    names: tuple[str, ...]  # (k,), the user's name of each row
 
     def select(self, kept: Any) -> "LinearRows":
         """Return some of the rows."""
@@ -58,14 +59,14 @@ class LinearConstraints(NamedTuple):
         return tuple(dict.fromkeys((*self.at_most.names, *self.equal.names)))
 
     def violated(self, y: Array, slacks: float = 2.0) -> list[str]:
-        """Return the names of the rows that labels violate by more than so many times their rounding."""
+        """Return the names of the rows that labels violate by more than `slacks` times their rounding errors."""
         over = self.at_most.coefficients @ y - self.at_most.right > slacks * self.at_most.slack
-        apart = np.abs(self.equal.coefficients @ y - self.equal.right) > slacks * self.equal.slack
-        found = [*np.array(self.at_most.names, dtype=object)[over], *np.array(self.equal.names, dtype=object)[apart]]
+        unequal = np.abs(self.equal.coefficients @ y - self.equal.right) > slacks * self.equal.slack
+        found = [*np.array(self.at_most.names, dtype=object)[over], *np.array(self.equal.names, dtype=object)[unequal]]
         return list(dict.fromkeys(found))
 
     def are_contradicted(self, signs: Array) -> bool:
-        """Whether no labels satisfy the rows that have these signs, in {-1, 0, 1}, where they are not 0."""
+        """Whether no labels with these signs, in {-1, 0, 1} with 0 for free ones, satisfy the rows."""
         free = np.where(signs == 0.0, 1.0, 0.0)
         (over, apart) = (rows.coefficients @ signs - rows.right for rows in self)
         (room, play) = (abs(rows.coefficients) @ free + 8.0 * rows.slack for rows in self)
@@ -83,7 +84,7 @@ class LinearConstraints(NamedTuple):
 def linear_rows(A: Any, b: Any, names: Sequence[str]) -> LinearRows:
     """Return rows scaled by powers of two, without zeros.
 
-    A right side that no labels reach is moved to twice the largest sum of a row, and means the same there.
+    A right side out of reach of all labels is replaced by twice the largest sum of its row, which is equivalent.
     """
     coefficients, right = scipy.sparse.csr_array(A, dtype=np.float64), np.asarray(b, dtype=np.float64)
     coefficients.sum_duplicates()
@@ -136,22 +137,22 @@ def read_linear(given: Any, name: str) -> tuple[Sparse, Array]:
     return A, b
 
 
-def rows_of_some(at_most: Pair | None, equal: Pair | None, kept: Indices) -> tuple[Pair | None, Pair | None]:
+def rows_of_some(at_most: Pair | None, equal: Pair | None, indices: Indices) -> tuple[Pair | None, Pair | None]:
     """Return the inequalities and equations on some of the points that those on all points imply.
 
-    The other labels contribute at most the sum of the absolute values of their coefficients: an equation that has such
-    coefficients becomes two inequalities, and what holds for all labels is dropped.
+    The other labels contribute at most the sum of the absolute values of their coefficients.  An equation with such
+    coefficients becomes two inequalities; inequalities that hold for all labels are dropped.
     """
     (inequalities, equations), loose = [list[Pair](), list[Pair]()], list[Pair]()
     for pair, exact in ((at_most, inequalities), (equal, equations)):
         if pair is not None:
-            (A, b), others = pair, np.setdiff1d(np.arange(pair[0].shape[1]), kept)
-            reach, inside = (np.asarray(abs(A[:, part]).sum(axis=1)).ravel() for part in (others, kept))
+            (A, b), others = pair, np.setdiff1d(np.arange(pair[0].shape[1]), indices)
+            reach, inside = (np.asarray(abs(A[:, part]).sum(axis=1)).ravel() for part in (others, indices))
             is_cut = reach > 0.0
-            exact.append((A[~is_cut][:, kept], b[~is_cut]))
+            exact.append((A[~is_cut][:, indices], b[~is_cut]))
             for sign in (1.0,) if exact is inequalities else (1.0, -1.0):
                 binds = is_cut & (sign * b + reach < inside)
-                loose.append((sign * A[binds][:, kept], sign * b[binds] + reach[binds]))
+                loose.append((sign * A[binds][:, indices], sign * b[binds] + reach[binds]))
     return tuple(join_pairs(parts) for parts in ([*inequalities, *loose], equations))  # type: ignore[return-value]
 
 
@@ -165,7 +166,7 @@ def join_pairs(parts: Sequence[Pair]) -> Pair | None:
 
 
 def read_index_lists(given: Any, name: str, least: int) -> tuple[Indices, ...]:
-    """Return lists of points, each of at least so many different ones."""
+    """Return lists of points, each with at least `least` distinct ones."""
     made = []
     try:
         lists = list(given)
@@ -186,7 +187,7 @@ def read_index_lists(given: Any, name: str, least: int) -> tuple[Indices, ...]:
 
 
 def read_sizes(sizes: Any) -> tuple[int, int]:
-    """Return the least and the largest number of positive points."""
+    """Return the smallest and the largest number of positive points."""
     try:
         low, high = sizes
         found = int(low), int(high)
@@ -209,7 +210,7 @@ def require_points(lists: Sequence[Indices], n: int, name: str) -> None:
 
 
 def bag_rows(bags: Sequence[Indices], n: int) -> LinearRows:
-    """Return rows by which each bag has a point with the label +1: -sum y_i <= size - 2."""
+    """Return the rows -sum y_i <= size - 2: each bag has a point with the label +1."""
     sizes = np.array([len(bag) for bag in bags], dtype=np.intp)
     places = (np.repeat(np.arange(len(bags)), sizes), np.concatenate(bags))
     A = scipy.sparse.csr_array((-np.ones(len(places[0])), places), shape=(len(bags), n))
@@ -217,7 +218,7 @@ def bag_rows(bags: Sequence[Indices], n: int) -> LinearRows:
 
 
 def order_rows(chains: Sequence[Indices], n: int) -> LinearRows:
-    """Return rows by which labels may only rise along each chain: y_i - y_j <= 0 for neighbours i, j."""
+    """Return the rows y_i - y_j <= 0 for neighbours i, j: labels may only rise along each chain."""
     before, after = (np.concatenate([path[part] for path in chains]) for part in (slice(-1), slice(1, None)))
     k = np.arange(len(before))
     entries = np.concatenate([np.ones(len(k)), -np.ones(len(k))])

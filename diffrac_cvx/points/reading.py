@@ -41,7 +41,7 @@ from diffrac_cvx.points.table import Table, array_table, centered_table
 
 MIN_ROWS = 40_000  # of a table that is streamed
 ROWS_PER_SQUARE = 8  # rows of the first sample over D^2
-GROWTH = 2.5  # factor from one sample size to the next; the largest has half of all rows
+GROWTH = 2.5  # ratio of successive sample sizes; the largest sample has half of all rows
 
 
 class Sample(NamedTuple):
@@ -78,12 +78,12 @@ def read_points(
     by_columns: bool = False,
     warn: bool = False,
 ) -> Sample:
-    """Return the points of positive weight of a table, validated and centred; weights may be checked before.
+    """Return the points of positive weight of a table, validated and centred; weights may be validated already.
 
     X is an (n, d) array, a sparse matrix, a `Table`, or a table that `is_out_of_core`.  With weights or constraints the
     points are stored as an array, to which sparse matrices with constraints are converted.  Otherwise tables are
-    streamed, without a copy, if ``are_many(n, d)``, by default if many rows are out of core; a sparse matrix is stored
-    by columns on request, and else streamed.
+    streamed, without a copy, if ``are_many(n, d)``; by default, if they are out of core and have many rows.  A sparse
+    matrix is stored by columns on request, and otherwise streamed.
     """
     if isinstance(X, Table) and not (sample_weight is None and constraints is None):
         raise ParameterError("X is a Table, which holds its weights and constraints. Pass an array with these two.")
@@ -115,17 +115,17 @@ def read_points(
 
 
 def many_rows(n: int, d: int) -> bool:
-    """Return whether a table has enough rows for samples of them to be solved first, and the table to be streamed."""
+    """Return whether a table has enough rows to be streamed, and to be solved first on samples of its rows."""
     return n >= MIN_ROWS and GROWTH * ROWS_PER_SQUARE * d**2 <= n / 2
 
 
 def is_out_of_core(X: Any) -> bool:
-    """Return whether a table is read where it lies: a memory map, a dask array, or one that only slices."""
+    """Return whether a table is not held in memory: a memory map, a dask array, or one that supports only slicing."""
     return isinstance(X, np.memmap) or is_read_by_blocks(X)
 
 
 def as_stored(X: Any) -> Any:
-    """Return a table as it is read: sparse or out of core unchanged, and any other form as an array of real numbers."""
+    """Return a sparse or out-of-core table unchanged, and any other form as an array of real numbers."""
     if isinstance(X, Table):
         return X
     if is_out_of_core(X) or hasattr(X, "toarray"):
@@ -158,7 +158,7 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True) -> Table:
     else:
         table = as_table(X)
         if isinstance(X, np.memmap) and table.dtype == X.dtype:
-            table = X  # the memory map knows its file
+            table = X  # the memory map keeps the name of its file
     n = table.shape[0]
     require_two_points(n)
     zeros = np.zeros(table.shape[1])

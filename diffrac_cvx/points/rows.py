@@ -35,11 +35,11 @@ Values = TypeVar("Values", bound=npt.NDArray[Any])
 
 
 class Rows(ABC):
-    """Rows of a matrix, (n, D), and sums over them, which know nothing of weights and constraints."""
+    """Rows of a matrix, (n, D), and sums over them, without weights and constraints."""
 
     in_memory = False  # whether `array` needs no computation
     is_streamed = False  # whether each sum reads the rows again; arrays of n numbers are then neither stored nor sent
-    is_distributed = False  # whether the rows stay where they lie, and are not read into memory
+    is_distributed = False  # whether the rows stay on other machines, and are not read into memory
     rows_read: int = 0  # rows read so far, if each sum reads the rows again
 
     @property
@@ -153,7 +153,7 @@ class Rows(ABC):
         return np.asarray(total / len(self))
 
     def squared_products(self, scale: Array) -> Callable[[Array], Array]:
-        """Return the map from w to the sums over k of scale_i scale_k (x_i'x_k / 2n)^2 w_k, shape (n,)."""
+        """Return the map from w to sum_k scale_i scale_k (x_i'x_k / 2n)^2 w_k, shape (n,)."""
 
         def product(w: Array) -> Array:
             M = self.weighted_gram(scale * w)
@@ -197,11 +197,11 @@ class Rows(ABC):
 
     @property
     def n_gram_terms(self) -> int:
-        """Number of terms in an entry of a weighted Gram matrix, or of their roundings if it is summed and rotated."""
+        """Number of terms in an entry of a weighted Gram matrix; of its roundings if it is summed and then rotated."""
         return len(self)
 
     def absolute_sum_bound(self, squares: Array, weight: float) -> Array:  # noqa: ARG002  # used by sparse columns
-        """Return bounds on sums of absolute terms, given the sums of squares of the columns, and of their weights."""
+        """Return bounds on sums of absolute terms, given the columns' sums of squares and the sum of the weights."""
         return squares  # no term is negative
 
     def weighted_sums(self, U: Array, floors: Array) -> WeightedSums:
@@ -215,10 +215,10 @@ class Rows(ABC):
             q = squared_norms(block @ U)
             roots, small = np.sqrt(q), q < floors[-1]  # the few rows with small q are added for each floor
             safe = np.where(small, 1.0, roots)
-            gram, few = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
-            floored = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
-            grams = np.stack([gram + few.T @ (few / below[:, None]) for below in floored])
-            inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored @ few.any(axis=1)
+            gram, small_rows = block.T @ (block * np.where(small, 0.0, 1.0 / safe)[:, None]), block[small]
+            floored_roots = np.sqrt(np.maximum(q[small], floors[:, None]))  # (floors, small rows)
+            grams = np.stack([gram + small_rows.T @ (small_rows / below[:, None]) for below in floored_roots])
+            inverse_sums = np.sum(np.where(small, 0.0, roots)) + floored_roots @ small_rows.any(axis=1)
             return grams, inverse_sums, float(roots.sum()), float(q.sum())
 
         return cast(WeightedSums, self.add(of_block))
@@ -230,7 +230,7 @@ class Rows(ABC):
     # Sums with error bounds, for the exactly centred data
 
     def sum_bounds(self, factor: RoundedFactor, *counts: Array) -> tuple[float, float]:
-        """Return a lower bound on sum sqrt(q_i) and an upper one on sum q_i, without the errors of the additions.
+        """Return a lower bound on sum sqrt(q_i) and an upper one on sum q_i, apart from the errors of the additions.
 
         Both are sums of the terms times the counts of the rows, (n,), if these are given.
         """
@@ -242,7 +242,7 @@ class Rows(ABC):
 
         n = len(self)
 
-        def of_block(block: Array, target: Array) -> Array:  # which does not refer to these rows, if it is sent
+        def of_block(block: Array, target: Array) -> Array:  # it does not refer to `self`, so it can be sent
             bounds = row_norms(block, units), target, v / units, n, target_roundings
             return residual_bounds(block @ v, *bounds)
 
@@ -297,7 +297,7 @@ class ColumnRows(Rows):
 
 
 def of_blocks(blocks: Iterable[Array], function: Callable[..., Of], aligned: tuple[Array, ...]) -> Iterator[Of]:
-    """Yield a function of each block of rows and of the corresponding entries of arrays aligned with the rows."""
+    """Yield the function of each block of rows and of the matching rows of aligned arrays."""
     start = 0
     for block in blocks:
         yield function(block, *(values[start : start + len(block)] for values in aligned))

@@ -1,6 +1,7 @@
-"""Tables that are not arrays and are read by blocks of rows where they lie: dask arrays, and tables that only slice.
+"""Tables that are not arrays and are read in blocks of rows: dask arrays, and tables that support only slicing.
 
-A table that only slices, for example of h5py or zarr, has a shape, a NumPy dtype, and arrays as its row slices.
+A table that supports only slicing, for example of h5py or zarr, has a shape, a NumPy dtype, and row slices that are
+arrays.
 """
 
 import threading
@@ -23,7 +24,7 @@ Values = npt.NDArray[Any]
 
 
 def is_sliced(X: Any) -> bool:
-    """Return whether a table has a shape, a NumPy dtype and slices, and is no array, sparse matrix or data frame."""
+    """Return whether a table has shape, NumPy dtype and slices, but is not an array, sparse matrix or data frame."""
     if isinstance(X, np.ndarray | np.generic) or hasattr(X, "toarray") or hasattr(X, "iloc") or hasattr(X, "dask"):
         return False
     has_rows = isinstance(getattr(X, "shape", None), tuple) and hasattr(X, "__getitem__")
@@ -31,12 +32,12 @@ def is_sliced(X: Any) -> bool:
 
 
 def is_read_by_blocks(X: Any) -> bool:
-    """Return whether a table is a dask array or only slices."""
+    """Return whether a table is a dask array or supports only slicing."""
     return is_dask(X) or is_sliced(X)
 
 
 class SlicedTable:
-    """Rows of a table that only slices, read a few chunks at a time; the rows read last are kept."""
+    """Rows of a table that supports only slicing, read a few chunks at a time; the rows read last are cached."""
 
     def __init__(self, table: Any, rows: range | None = None, lock: AbstractContextManager[Any] | None = None) -> None:
         self.table, self.dtype = table, table.dtype
@@ -83,7 +84,7 @@ class SlicedTable:
         return first, block
 
     def map(self, function: Callable[..., Any], *aligned: Values) -> Iterator[Any]:
-        """Yield ``function(block, *aligned)`` of blocks of the rows, with these rows of arrays aligned with them."""
+        """Yield ``function(block, *aligned)`` for blocks of the rows, with the matching rows of aligned arrays."""
         step = block_rows(self.table)
         for start in range(0, len(self), step):
             check_deadline()
@@ -92,7 +93,7 @@ class SlicedTable:
 
 
 def block_rows(X: Any) -> int:
-    """Return how many rows of a table that only slices are read at once: whole chunks, if these are not too large."""
+    """Return the number of rows to read at once: whole chunks of the table, if these are not too large."""
     n, d = X.shape
     chunks = getattr(X, "chunks", None)
     rows = chunks[0] if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int) else 1
@@ -101,7 +102,7 @@ def block_rows(X: Any) -> int:
 
 
 def opened(X: Any) -> SlicedTable | Chunks:
-    """Return a table that is read by blocks, ready to be read."""
+    """Return the reader of a table that is read by blocks."""
     if isinstance(X, SlicedTable | Chunks):
         return X
     return Chunks(X) if is_dask(X) else SlicedTable(X)

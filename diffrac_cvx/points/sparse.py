@@ -27,7 +27,7 @@ from diffrac_cvx.points.table import Table
 
 
 class SparseColumns(ColumnRows):
-    """Matrix S + 1 r', (n, d): a sparse matrix S, by columns, and a row r that is added to each of its rows."""
+    """Matrix S + 1 r', (n, d): a sparse matrix S, stored by columns, plus a row r added to each of its rows."""
 
     def __init__(self, S: Sparse, r: Array) -> None:
         self.S: Any = scipy.sparse.csc_array(S)  # SciPy's types for indexing are too narrow
@@ -93,7 +93,7 @@ class SparseColumns(ColumnRows):
         return np.maximum(self.times_sparse(U).squares() @ np.ones(U.shape[1]), 0.0)
 
     def times_sparse(self, U: Factor, offset: Array | float = 0.0) -> "SparseColumns":
-        """Return X U plus an offset, (r,), in each row for a sparse factor."""
+        """Return X U for a sparse factor, plus an offset, (r,), in each row."""
         return SparseColumns(self.S @ U, self.r @ U + offset)
 
     def row_blocks(self) -> Iterator[Array]:
@@ -148,7 +148,7 @@ class SparseColumns(ColumnRows):
         return np.asarray(2.0 * squares + 8.0 * weight * self.r**2)
 
     def row_norms(self, units: Array) -> Array:
-        """Return upper bounds on |s| + |r|, the norms of the sparse rows plus that of r, columns times units."""
+        """Return upper bounds on |s| + |r|, the norm of each sparse row plus that of r, with columns times units."""
         squares = np.maximum(self.squares() @ units**2, 0.0)
         return np.asarray(np.sqrt(squares) + 3.0 * np.linalg.norm(self.r * units))  # |s| + |r| <= |s + r| + 2 |r|
 
@@ -240,6 +240,6 @@ def as_sparse_columns(X: Any, *, warn: bool = True) -> Table:
 
 
 def rows_of(X: SparseColumns, units: Array) -> StreamedRows:
-    """Return sparse columns as streamed rows, whose errors are those of second moments summed over blocks of rows."""
+    """Return sparse columns as streamed rows; their errors are those of second moments summed in blocks."""
     rows = StreamedRows(X.sparse_rows, mean=-X.r, residual_mean=np.zeros(X.shape[1]), units=units)
     return replace(rows, gram=replace(rows, units=np.ones(X.shape[1])).second_moment())

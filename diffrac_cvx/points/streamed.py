@@ -1,6 +1,6 @@
 """Streamed tables with many rows: each block is centred and scaled when it is read, without a copy of the table.
 
-The table is an array, a memory map, a sparse matrix or one that only slices.
+The table is an array, a memory map, a sparse matrix or a table that supports only slicing.
 """
 
 import mmap
@@ -54,7 +54,7 @@ class StreamedRows(Rows):
     basis: Array | None = None  # (d or d + 1, D), basis of new coordinates; None for the identity
     gram: Array | None = None  # (d, d), second moments of the centred columns, if known
     threads: int = 1  # number of threads that read the rows concurrently
-    first: int = 0  # index of the first row in the complete table, of which this may be a part
+    first: int = 0  # index of the first row in the complete table, if this is a part of it
     checksums: list[Array] = field(default_factory=list)  # of the blocks of a part, or of the passes over the table
     checksum_error: Array | float = np.inf  # rounding errors of a checksum, see `checksum`
 
@@ -108,7 +108,7 @@ class StreamedRows(Rows):
         return self.with_table(self.table.part(i, j) if is_sliced else self.table[i:j], i)
 
     def with_table(self, table: Any, first: int = 0) -> "StreamedRows":
-        """Return the same transformation of another table, read by one thread, or of a part from the first row on."""
+        """Return the same transformation of another table, or of a part from row `first` on, read by one thread."""
         return StreamedRows(table, self.mean, self.residual_mean, self.units, self.offset, self.basis, first=first)
 
     def stack(self, function: Callable[..., Values], *aligned: Array) -> Values:
@@ -119,14 +119,14 @@ class StreamedRows(Rows):
         return reduce(add_tuples, self.map_parts(lambda part, *own: Rows.add(part, function, *own), *aligned))
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Return the row ranges of the parts, about one per thread, of the same complete blocks."""
+        """Return the row ranges of the parts, about one per thread, each made of complete blocks."""
         size = -(-len(self) // (self.threads * self.block)) * self.block
         return [(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
     # Blocks of a part, whose table is in memory or a memory map
 
     def row_blocks(self) -> Iterator[Array]:
-        """Yield the rows in blocks, and keep the checksums of the table; the next block may overwrite the last."""
+        """Yield the rows in blocks, and store the checksums of the table; a block may overwrite its predecessor."""
         factors, basis = self.factors, self.basis
         has_units = bool(np.all(factors == 1.0))
         n, d = self.table.shape
@@ -139,7 +139,7 @@ class StreamedRows(Rows):
             self.checksums.append(checksum(rows, self.first + start))
             block = buffer[: len(rows)]
             features = block[:, :d]
-            features[...] = rows  # for single precision nearly twice as fast as a subtraction with mixed types
+            features[...] = rows  # nearly twice as fast as mixed-type subtraction if the table is in single precision
             features -= self.mean
             if again:
                 features -= self.residual_mean
@@ -149,7 +149,7 @@ class StreamedRows(Rows):
 
     @property
     def block(self) -> int:
-        """Number of rows of a block, such that its intermediate results stay in the cache or are at least not large."""
+        """Number of rows of a block: its intermediate results fit in the cache, or are at least not large."""
         return int(min(BLOCK_ROWS, max(MAX_BLOCK_ENTRIES // max(self.table.shape[1], 1), 16)))
 
     @property
@@ -181,17 +181,17 @@ class StreamedRows(Rows):
         """Return the rows at increasing indices; those of a memory map are read a few pages at a time."""
         if isinstance(self.table, SlicedTable):
             return self.with_table(take_rows(self.table, indices)).array()
-        picked = []
+        selected = []
         for start in range(0, len(indices), BLOCK_ROWS):
             some = indices[start : start + BLOCK_ROWS]
-            picked.append(self.table[some])
+            selected.append(self.table[some])
             release_pages(self.table[some[0] : some[-1] + 1])
         stack = scipy.sparse.vstack if scipy.sparse.issparse(self.table) else np.concatenate
-        return self.with_table(stack(picked)).array()
+        return self.with_table(stack(selected)).array()
 
     def in_columns(self) -> ColumnRows:
         table = self.array()
-        if self.basis is None and not self.offset:  # the subtracted means are rounded relative to their size
+        if self.basis is None and not self.offset:  # the subtracted means have rounding errors, so centre again
             table -= table.mean(axis=0)
         return DenseRows(table)
 
@@ -209,7 +209,7 @@ class StreamedRows(Rows):
 
     @property
     def centered(self) -> "StreamedRows":
-        """Centred columns and the column of ones, times ``transform`` the matrix: it is cheaper to transform sums."""
+        """Centred columns and the column of ones, before ``transform``: it is cheaper to transform sums."""
         offset = 1.0 if self.offset > 0.0 else 0.0
         return replace(self, basis=None, units=np.ones_like(self.units), offset=offset, gram=None)
 
@@ -316,9 +316,9 @@ def run_part(function: Callable[..., Any], part: StreamedRows, *aligned: Array) 
 
 
 def checksum(block: Array, first: int) -> Array:
-    """Return sums of the columns, (d,), with weights that depend on the numbers of the rows and nearly sum to zero.
+    """Return weighted sums of the columns, (d,); the weights depend on the row numbers and nearly sum to zero.
 
-    A change of the sizes or places of entries changes these sums, except by accident.
+    A change of the values or positions of entries almost surely changes these sums.
     """
     golden = (5.0**0.5 - 1.0) / 2.0  # multiples of this number are spread most evenly in [0, 1] modulo 1
     return np.asarray((golden * np.arange(first, first + len(block)) % 1.0 - 0.5) @ block)

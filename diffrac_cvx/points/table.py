@@ -1,4 +1,4 @@
-"""A table of centred points with what is asked of them: weights, constraints on their labels, and excluded columns."""
+"""A table of centred points with their weights, constraints on their labels, and excluded columns."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, cast
@@ -28,21 +28,21 @@ class Excluded(NamedTuple):
     elimination: Any  # (d, d) sparse matrix that maps a factor of V to the factor for points without these columns
 
     def eliminate(self, G: Factor) -> Factor:
-        """Return a factor, (d, r) or with offset (d + 1, r), of equal products with X, without the excluded columns."""
+        """Return a factor, (d, r) or (d + 1, r) with offset, with the same products with X, 0 at excluded columns."""
         F = self.elimination
         F = F if F.shape[0] == G.shape[0] else scipy.sparse.block_diag([F, 1.0], format="csr")
         return cast(Factor, F @ G)
 
 
 class RowSums(NamedTuple):
-    """How the rows of `Table.problem_rows` are signed sums of points, times their counts."""
+    """Map from the points to the rows of `Table.problem_rows`: signed sums over chunklets, times counts."""
 
     chunklets: Chunklets = UNCONSTRAINED
     counts: Array | float = 1.0  # (n,), of the rows
 
     @property
     def max_size(self) -> int:
-        """Largest number of points that are summed in a row; 0 if the rows are not sums."""
+        """Largest number of points summed in a row; 0 if the rows are not sums."""
         return self.chunklets.max_size
 
     def largest_weight(self, u: Array) -> float:
@@ -62,7 +62,7 @@ NO_SUMS = RowSums()
 class Table:
     """Centred points, (n, d), in any storage, with their weights, constraints and excluded columns.
 
-    Sums over points are sums over `problem_rows` or `weighted_rows`, which need neither.
+    Sums over points are sums over `problem_rows` or `weighted_rows`, in which weights and constraints are included.
     """
 
     rows: Rows
@@ -97,7 +97,7 @@ class Table:
 
     @property
     def allows_one_cluster(self) -> bool:
-        """Whether the constraints are satisfied if all points have the same label."""
+        """Whether labels that are all equal satisfy the constraints."""
         return self.chunklets.allows_one_cluster
 
     @property
@@ -141,11 +141,11 @@ class Table:
         return type(self)(self.rows.with_offset(), self.weights, self.chunklets)
 
     def weighted_rows(self) -> Rows:
-        """Return the points times roots of their counts: means of their squares are weighted means."""
+        """Return the points times the square roots of their counts, so that their mean squares are weighted means."""
         return self.rows if self.is_plain else DenseRows(self.times_root_counts(self.array()))
 
     def problem_rows(self) -> tuple[Rows, RowSums]:
-        """Return the rows for means of norms: points times counts, signed sums over chunklets; and how they are sums.
+        """Return the rows whose norms are averaged: points times counts, summed over chunklets; and the `RowSums`.
 
         A count is n p_i.
         """
@@ -202,7 +202,7 @@ class Table:
         return power_of_two(inverse_or_one(np.sqrt(self.mean_squares())))
 
     def sum_bounds(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return a lower bound on the sum of sqrt(q) over `problem_rows`, and an upper one on that of the counts' q."""
+        """Return a lower bound on sum sqrt(q_i) over `problem_rows`, and an upper one on the weighted sum of q_i."""
         if self.is_constrained:
             table, counts = self.array(), self.times_counts(np.ones(len(self)))
             XG, norms = np.asarray(table @ factor.features), row_norms(table, factor.units)
@@ -210,7 +210,7 @@ class Table:
         return self.rows.sum_bounds(factor, *(() if self.weights is None else (len(self) * self.weights,)))
 
     def residual_bound(self, target: Array, v: Array, target_roundings: float = 4.0) -> float:
-        """Return an upper bound on the mean of (target_i - x_i'v)^2, without rounding errors of the additions."""
+        """Return an upper bound on the mean of (target_i - x_i'v)^2, apart from rounding errors of the additions."""
         bounds = self.rows.residual_bounds(target, v, self.column_scales(), target_roundings)
         return float(np.mean(self.times_counts(bounds)))
 

@@ -1,4 +1,4 @@
-"""Problem (15) in the space of directions, in coordinates that condition its solvers and certificates well."""
+"""Problem (15) in the space of directions, in well-conditioned coordinates for solvers and certificates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
-SOLVER_COPIES = 6  # of the data that a solver holds
+SOLVER_COPIES = 6  # number of copies of the data that a solver holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +52,12 @@ class Coordinates:
 
     @property
     def n_excluded(self) -> int:
-        """Number of excluded, unpenalised columns: all certified statements are about X without them."""
+        """Number of excluded, unpenalised columns: all certified bounds refer to X without them."""
         return 0 if self.excluded is None else len(self.excluded.columns)
 
     @property
     def factors(self) -> Array:
-        """Factors from unit columns to the user's: the scale, and 0 for excluded columns."""
+        """Factors that map unit columns to the user's: the scale, and 0 for excluded columns."""
         if self.excluded is None:
             return self.scale
         factors = self.scale.copy()
@@ -73,7 +73,7 @@ class Coordinates:
         return scale_both(C, 1.0 / self.scale)
 
     def labels_factor(self, U: Factor, points: Array) -> LazyFactor:
-        """Return the factor of labels for centred points in the user's units, possibly new points."""
+        """Return the factor of labels for centred points in the user's units, which may be new points."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
         rows = points * self.factors if self.basis is None else points @ self.basis
         return array_rows(rows).labels_factor(U)
@@ -89,7 +89,7 @@ class Coordinates:
         return scale_rows(G, 1.0 / self.scale)
 
     def transform_matrix(self, V: Array) -> Array:
-        """Return the factor of the user's V in these coordinates, by its factor for columns of norm one.
+        """Return the factor of the user's V in these coordinates, computed from its factor for columns of norm one.
 
         A factor of a badly scaled V would lose small entries.
         """
@@ -104,7 +104,7 @@ class Coordinates:
         G = self.scale_factor(G)
         if self.basis is None:
             return G
-        # If directions are undetermined, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
+        # If directions are not unique, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
 
     def transform_result(self, V: Result | npt.ArrayLike | Sparse, name: str = "V") -> Factor:
@@ -136,7 +136,7 @@ class DirectionProblem:
     lazily.
 
     X is in these coordinates, (n, D), with the offset's column if nu < 1, and Y has the rows whose Gram matrix is A.
-    `Table.problem_rows` and `Table.weighted_rows` build both: sums over their rows need no weights or constraints.
+    `Table.problem_rows` and `Table.weighted_rows` build X and Y: sums over their rows need no weights or constraints.
     """
 
     X: Rows  # R: the rows whose norms are averaged
@@ -210,7 +210,7 @@ class DirectionProblem:
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
-        """Mask of the zero rows, shape (n,): they count in the means and nowhere else."""
+        """Mask of the zero rows, shape (n,): they contribute only to the number of rows in means."""
         return np.zeros(len(self.X), dtype=bool) if self.sums.max_size else self.X.zero_rows()
 
     @cached_property
@@ -278,7 +278,7 @@ class DirectionProblem:
         return self.rescale_with(U, mean_sqrt, self.convex_term(U, mean_q if self.Y is self.X else None), q)
 
     def rescale_with(self, U: Factor, mean_sqrt: float, convex_term: float, q: Array | None = None) -> PrimalPoint:
-        """Return the optimal multiple of a factor with this g and T; streamed rows come without q."""
+        """Return the optimal multiple of a factor with this g and T; q is None if the rows are streamed."""
         q = np.zeros(0) if q is None else q
         if convex_term == 0.0 or mean_sqrt == 0.0:
             return PrimalPoint(U * 0.0, 1.0, np.zeros(len(q)))
@@ -292,7 +292,7 @@ class DirectionProblem:
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.
 
-        The q of points are compared, because the q of a row of small weight is small.
+        The floor applies to the q of points without their weights, because a row of small weight has a small q.
         """
         squares = np.square(self.sums.counts)
         smallest = floor * max(float(np.mean(q / squares)), 1e-300)
@@ -331,7 +331,7 @@ def without_collinear(X: Table, penalty: Penalty) -> Table:
 
 
 def without_excluded(X: Table, nu: float, penalty: Penalty) -> Table:
-    """Return the points without the columns that are excluded from problem (15), also if X is streamed."""
+    """Return the points without the columns that are excluded from problem (15); X may be streamed."""
     if X.rows.is_streamed:  # the problem itself finds the columns to exclude
         return exclude_columns(X, direction_problem(X, nu, penalty).coordinates.excluded)
     return without_collinear(X, penalty)
@@ -377,9 +377,9 @@ def whitening_error_of_rows(
 ) -> WhiteningErrorBounds:
     """Return error bounds of Z = X W, and of W'(A + Diag(diagonal))W as the identity.
 
-    The rows of X have the errors of the rows of A times the roots of the counts, which `largest_weight` includes.  If
-    they are signed sums of up to k rows of A, the rounding of the sums in column j is by Cauchy-Schwarz at most
-    sum_error(k) times the root of A_jj and of the largest weight of a row.
+    The errors of the rows of X are those of the rows of A times the roots of the counts, which `largest_weight`
+    includes.  If they are signed sums of up to k rows of A, the rounding of the sums in column j is by Cauchy-Schwarz
+    at most sum_error(k) times the root of A_jj and of the largest weight of a row.
     """
     rows, whitened = problem.Y, Z if problem.Y is problem.X else problem.Y.in_basis(W)
     found = rows.whitening_error_bounds(W, whitened, diagonal, outside)
@@ -406,7 +406,7 @@ def best_single_feature(problem: DirectionProblem) -> PrimalPoint:
 
 
 def problem_by_rows(problem: DirectionProblem, U: Factor | None = None) -> DirectionProblem:
-    """Return the problem for a dense V, or for this factor: sparse columns become rows, with A, unless U is sparse."""
+    """Return the problem in the format for a dense V, or for this factor: by rows, unless U is sparse."""
     rows = problem.X.by_rows(U)
     if rows is problem.X:
         return problem

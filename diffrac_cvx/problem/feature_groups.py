@@ -1,4 +1,4 @@
-"""Feature groups and nonnegative columns given by users, by column number or by column name."""
+"""Feature groups and nonnegative columns as users give them, by column number or by column name."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

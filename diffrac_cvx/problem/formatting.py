@@ -32,8 +32,8 @@ def format_lower(number: float, width: float = math.inf) -> str:
     number : float
         The bound; may be infinite or NaN.
     width : float
-        Distance to the upper bound, or to another number printed beside it; rounding changes the number by at most a
-        tenth of this.
+        Distance to the upper bound, or to the number printed next to it; rounding changes the number by at most a tenth
+        of this.
     """
     return format_rounded(number, width, ROUND_FLOOR)
 

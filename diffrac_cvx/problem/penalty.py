@@ -44,7 +44,7 @@ class Penalty:
     with the nuclear norms of the blocks of V, and ``lam`` the squares of the weights.  Groups of one column give the l1
     norm.  If groups differ in size, ``lam=lam * sizes`` penalises a group as much as its separate columns.
 
-    Sign constraints are v_j >= 0 for the columns in ``nonnegative``, and V_jk >= 0 for the pairs of them.  They cannot
+    Sign constraints are v_j >= 0 for the columns in ``nonnegative``, and V_jk >= 0 for pairs of them.  They cannot
     be combined with groups.
 
     Source: section 3; groups and signs are not in the paper, see the guide on groups and signs.
@@ -137,11 +137,11 @@ class Penalty:
         return np.full(d, self.a, dtype=float), np.array(np.broadcast_to(self.c, len(groups.names))[groups.labels])
 
     def feature_groups(self, d: int) -> FeatureGroups:
-        """Return the groups of d features, of which each is a group of its own in a penalty without groups."""
+        """Return the groups of d features; without groups in the penalty, each feature is a group of its own."""
         return read_feature_groups(self.groups, d) or FeatureGroups.singles(d)
 
     def pair_penalty(self, d: int) -> PairPenalty:
-        """Return the penalty for d features, as the class of its groups and signs: the registry of the penalties.
+        """Return the penalty for d features, in the class for its groups and signs: the registry of the penalties.
 
         A single group of all columns becomes a ridge, and groups of one column the l1 norm.
         """
@@ -180,7 +180,7 @@ def penalty_on_columns(
 ) -> Penalty:
     """Return a penalty of these weights with groups or nonnegative columns, among d columns that may have names.
 
-    ``group_weights`` multiplies lam by 1, "equal", or by the number of columns of each group, "size".
+    ``group_weights`` multiplies lam by 1 ("equal") or by the number of columns of each group ("size").
 
     Raises
     ------
@@ -203,7 +203,7 @@ def suggested_lam(n: int, d: int, ridge: float) -> float:
 
 
 def weights_of(penalty: Penalty, d: int) -> PairPenalty:
-    """Return the penalty that solvers use for d features; raise ParameterError if it is not a Penalty for these."""
+    """Return the penalty that solvers use for d features; raise ParameterError if it is not a Penalty for d of them."""
     return require_penalty(penalty).pair_penalty(d)
 
 

@@ -71,7 +71,7 @@ class Bracket(NamedTuple("Bounds", [("lower", float), ("upper", float)])):
     n_excluded : int
         Number of excluded columns, see `Result`: the lower bound is that of X without them.  Not a pair entry.
     multipliers : Multipliers or LabelMultipliers, or None
-        What proves the lower bound, in internal coordinates; None for a trivial one.  Not a pair entry.
+        Multipliers that prove the lower bound, in internal coordinates; None for a trivial one.  Not a pair entry.
     """
 
     n_excluded: int
@@ -187,22 +187,22 @@ class Result:
     history : tuple of Progress
         (iteration, seconds, lower, upper), oldest first; empty if the solver does not report it.
     C : (d, d) array, or (d + 1, d + 1), or None
-        Last multiplier of the l1 term off the diagonal, for warm starts; from the fast solvers if c > 0.  Sparse, with
-        the entries inside the components, if V was found by block decomposition.
+        Last multiplier of the l1 term off the diagonal, for warm starts; the fast solvers return it if c > 0.  Sparse,
+        with the entries inside the components, if V was found by block decomposition.
     G : (d, r) array or sparse array, or (d + 1, r) with the offset last, or None
         Factor of the direction matrix, V = GG'; None for relaxations in Y alone.
     components : Components or None
-        Components of V, if V was found by block decomposition; ``str`` says whether V is certified to be diagonal.
+        Components of V, if V was found by block decomposition; ``str`` shows whether V is certified to be diagonal.
     n_excluded : int
         Number of excluded columns of X: those without a penalty that are constant, or collinear with the others, up to
         rounding (about 1e-13).  The bounds are those of X without these columns, whose rows of V are zero.  Exactly
         constant columns have no effect and are not counted.
     certificate : Certificate or None
-        What proves the bounds; `check_certificate` states them again from the table.
+        Proof of the bounds; `check_certificate` verifies it from the table.
     invalid_bound : Bracket or None
         The lower bound and, as ``upper``, an objective below it: the value, or the objective of labels rounded from F
-        with a direction fitted in the user's units.  That bound is invalid: ``lower`` is the trivial one, and
-        ``status`` says so.
+        with a direction fitted in the user's units.  That bound is invalid: ``lower`` is then the trivial one, and
+        ``status`` reports it.
     """
 
     value: float
@@ -250,15 +250,15 @@ class Result:
         return Bracket(self.lower, self.upper, self.n_excluded)
 
     def features(self, d: int | None = None, *, rtol: float = 1e-3) -> Labels:
-        """Return the selected features, (k,) array of int: those j with V_jj above rtol times the largest one, by V_jj.
+        """Return the selected features, (k,) array of int: those with V_jj above rtol times the largest, by V_jj.
 
         V_jj depends on the units of X: scale the columns to unit variance first.  No V, on any set of features, has an
-        objective that is lower by more than the gap; excluded columns are in no set.
+        objective that is lower by more than the gap.  Excluded columns are never         selected.
 
         Parameters
         ----------
         d : int, optional
-            Number of features; required if nu < 1, to exclude the last row of V, which is that of the offset.
+            Number of features; required if nu < 1, to exclude the last row of V, which belongs to the offset.
         rtol : float
             Threshold relative to the largest V_jj, in [0, 1); default 0.001.
 
@@ -282,7 +282,7 @@ class Result:
         return np.asarray(order[selected], dtype=np.int64)
 
     def checked_against(self, objective: float, trivial: float = 0.0) -> "Result":
-        """Return the result, with the trivial lower bound if its value or the objective of labels is below its own."""
+        """Return the result, with a trivial lower bound if its value or the objective of labels is below its bound."""
         invalid = Bracket(self.lower, min(self.upper, objective), self.n_excluded)
         if not invalid.lower > invalid.upper:
             return self

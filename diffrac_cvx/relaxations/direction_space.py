@@ -145,8 +145,8 @@ def v_space_normalized(
 
     Source: Eq. (21), section 6.1.
 
-    Parameters, except sample_weight, and errors are those of `v_space`, but nu is in (0, 1].  ParameterError is also
-    raised if nu is 1 and all columns are constant, so that tr AV = 1 is infeasible.
+    Parameters, except sample_weight, and errors are those of `v_space`, except that nu is in (0, 1].  ParameterError is
+    also raised if nu is 1 and all columns are constant, so that tr AV = 1 is infeasible.
     """
     import cvxpy as cp
 
@@ -207,10 +207,10 @@ def lifted(
 
     Source: Eq. (11), section 2.4, with the penalty of section 3.
 
-    Linked points share one row of Y and of P.  Linear constraints and products are stated on Y, and read, as in
-    `penalized_nu`; the penalty may then have no feature groups and no known signs.
+    Linked points share one row of Y and of P. Linear constraints and products are stated on Y, and their solution is
+    read, as in `penalized_nu`; feature groups and sign constraints are then not supported.
 
-    Parameters, except sample_weight, and errors are those of `v_space`; these are those of `penalized_nu`.
+    Parameters, except sample_weight and those below, and errors are those of `v_space`.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ class Terms(NamedTuple):
 
 
 def scaled_coordinates(points: Table, penalty: Penalty) -> Coordinates:
-    """Return coordinates with columns of unit norm; without an l1 penalty, whitened ones: only the span matters."""
+    """Return coordinates with columns of unit norm; without an l1 penalty, whitened ones, as only the span matters."""
     n, d = points.shape
     X = points.weighted_rows().array()
     pairs = weights_of(penalty, d)
@@ -361,7 +361,7 @@ def sqrt_one_minus_nu(nu: cp.Parameter) -> float:
 def solver_dual(
     problem: DirectionProblem, coordinates: Coordinates, l1: list[cp.Constraint], u: Array | None = None
 ) -> DualPoint:
-    """Return the solver's multipliers, and u of its rows, in the coordinates of the certificate."""
+    """Return the solver's multipliers, and its row weights u, in the coordinates of the certificate."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
     C = None if coordinates.pair_penalty is None else coordinates.pair_penalty.multiplier(l1)
@@ -375,7 +375,7 @@ def solver_dual(
 
 
 def pose(points: Table, nu: cp.Parameter, penalty: Penalty) -> tuple[RoundingBound, DirectionProblem]:
-    """Return problem (15) at the current nu, and the label problem that its lower bound also bounds."""
+    """Return problem (15) at the current nu, and the label problem for which its lower bound is also valid."""
     return RoundingBound(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty)
 
 

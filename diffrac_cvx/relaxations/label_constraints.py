@@ -1,11 +1,12 @@
-r"""Constraints of labels on the matrix Y of a relaxation, and the bounds on the labels that its multipliers prove.
+r"""Constraints on labels, stated on the matrix Y of a relaxation, and the label bounds that its multipliers prove.
 
-Under linear constraints A y <= b, E y = f the labels +1 and -1 differ, and Y is bordered by a row of a point with the
-label y_0 = 1, so that Y_0i = y_i; known labels are merged into this point.  Each of these holds at Y = yy':
+With linear constraints A y <= b, E y = f the labels +1 and -1 are not interchangeable.  Y is bordered by the row of a
+point with label y_0 = 1, so that Y_0i = y_i; points with known labels are merged into this point.  At Y = yy' the
+following hold:
 
     A Y_0 <= b,    (E - f e_0') Y = 0,    (b - A Y_0) 1' -+ (b Y_0' - A Y) >= 0,
 
-the last two being all products of an equation, or of an inequality with 1 +- y_j, and so do triangle inequalities.
+and triangle inequalities.  The last two are all products of an equation with y_j, and of an inequality with 1 +- y_j.
 
 Source: Lovasz and Schrijver, Cones of matrices and set-functions, SIAM J. Optim. 1, 1991, for the products; Deza and
 Laurent, Geometry of Cuts and Metrics, 1997, for the triangles.  Not in the paper.
@@ -43,15 +44,15 @@ if TYPE_CHECKING:
 
     from diffrac_cvx.points.rows import Indices
 
-MOST_TRIANGLES = 3300  # that are stated at once: those on 18 points
-NEW_TRIANGLES = 15  # times m: stated in a round, at most
+MOST_TRIANGLES = 3300  # largest number stated at once: those on 18 points
+NEW_TRIANGLES = 15  # largest number added in a round, divided by m
 TRIANGLE_SIGNS = np.array([(1, 1, 1), (1, 1, -1), (1, -1, 1), (1, -1, -1)], dtype=np.int8)
 FEASIBILITY = 1e-9  # violation of a constraint that counts as rounding
-NEARLY_TIGHT = 1e-3  # norm of an inequality's slack times the labels that a solver may have instead of none
+NEARLY_TIGHT = 1e-3  # norm of an inequality's slack, as a row of products with F, at which it counts as tight
 MIN_MULTIPLIER = 1e-12
-PROJECTIONS = 200  # of a point on the equations and on unit rows
+PROJECTIONS = 200  # alternating projections of a point onto the equations and onto unit rows
 N_LABELS, MAX_STEPS = 40, 30  # labels of a feasible point and of roundings; steps of their alternation
-SHARES_OF_C = (1.0, 1.0 - 1e-6, 1.0 - 1e-4, 0.99, 0.0)  # of a C that may not be feasible to rounding
+SHARES_OF_C = (1.0, 1.0 - 1e-6, 1.0 - 1e-4, 0.99, 0.0)  # multiples of a C that may be slightly infeasible
 
 
 class Triangles(NamedTuple):
@@ -74,7 +75,7 @@ class Rounded(NamedTuple):
 
 
 class LabelConstraints:
-    """Constraints of labels on Y, (m, m), of one builder: stated in CVXPY, and read as bounds on the best labels.
+    """Constraints on labels for the Y, (m, m), of a builder: states them in CVXPY and reads bounds on the best labels.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ class LabelConstraints:
         return list(stated.values())
 
     def rows(self, problem: LabelProblem, multipliers: dict[str, Array]) -> tuple[Rows, Products | None]:
-        """Return all inequalities that are stated, with these multipliers, as rows and products."""
+        """Return all stated inequalities, with these multipliers, as rows and products."""
         cliques = clique_rows(*self.triangles, multipliers.get("triangles", np.zeros(len(self.triangles.signs))))
         if problem.linear is None:
             return cliques, None
@@ -180,7 +181,7 @@ class LabelConstraints:
     # Bounds
 
     def dual(self, problem: LabelProblem, mu: Array, C: Array | None) -> LabelDual:
-        """Return the solver's multipliers, with mu of diag Y = 1, as those of the problem of labels."""
+        """Return the solver's multipliers, with mu of diag Y = 1, as multipliers of the label problem."""
         found = {}
         for name, constraint in self.stated.items():
             value = constraint.dual_value
@@ -205,10 +206,10 @@ class LabelConstraints:
         return LabelDual(diagonal, rows, C, products, equal)
 
     def prove(self, point: Point, alpha: float | None) -> tuple[float, tuple[Proof, ...]]:
-        """Return a lower bound on Eq. (9) at all labels that satisfy the constraints, with its proof.
+        """Return a lower bound on Eq. (9) over all labels that satisfy the constraints, with its proof.
 
-        With alpha it is that at labels of this imbalance, without the penalty of the imbalance.
-        The least eigenvalue of the matrix that has to be positive semidefinite is subtracted from mu.
+        If alpha is given, only labels of this imbalance count, and Eq. (9) is without the penalty of the imbalance.
+        To make the dual matrix positive semidefinite, its smallest eigenvalue is subtracted from mu.
         """
         weight, mu, C = 1.0 - point.nu, point.mu, point.C
         nu = point.nu if alpha is None else 1.0 - weight
@@ -242,12 +243,12 @@ class LabelConstraints:
         return best
 
     def round_factor(self, F: Array, nu: float) -> list[Rounded]:
-        """Return labels that satisfy the constraints, those of the least objective first."""
+        """Return labels that satisfy the constraints, in order of increasing objective."""
         problem, rng = self.problem(nu), np.random.default_rng(0)
         R = problem.B @ inverse_root(problem.A + np.diag(problem.c**2))
         R = np.column_stack([R, (1.0 - nu) ** 0.5 * problem.w]) if nu < 1.0 else R
         scores = F @ rng.standard_normal((F.shape[1], N_LABELS))
-        scores[:, N_LABELS // 2 :] = rng.standard_normal((self.m, N_LABELS - N_LABELS // 2))  # far from each other
+        scores[:, N_LABELS // 2 :] = rng.standard_normal((self.m, N_LABELS - N_LABELS // 2))  # diverse directions
         if self.feasible is not None:
             scores *= np.where(scores[self.anchor] >= 0.0, 1.0, -1.0)
             scores[:, 0] = F @ F[self.anchor]
@@ -284,8 +285,9 @@ class LabelConstraints:
     def nearest_feasible(self, point: Point, rounded: list[Rounded]) -> tuple[Array, Array | None]:
         """Return factors, (m, r) and (d, r), of a feasible point near the solver's, up to rounding.
 
-        It is the point projected on the equations, and as much of the mean of labels as the inequalities need; the best
-        labels, if one that all labels satisfy with equality is violated.
+        It is the projection of the point onto the equations, mixed with as much of the mean of labels as the
+        inequalities need.  If this violates an inequality that all these labels satisfy with equality, it is the best
+        labels.
         """
         F, best = unit_rows(point.F), rounded[0]
         labels = best.signs[:, None], None if point.G is None else best.direction[:, None]
@@ -294,7 +296,7 @@ class LabelConstraints:
             A, b = problem.linear.at_most.coefficients, problem.linear.at_most.right
             at_F = np.linalg.norm(A @ F - np.outer(b, F[self.anchor]), axis=1)
             is_tight = np.all(b[:, None] - A @ Z <= FEASIBILITY, axis=1) & (at_F <= NEARLY_TIGHT)
-            tight = np.flatnonzero(is_tight)  # equations of all these labels, and nearly of F
+            tight = np.flatnonzero(is_tight)  # inequalities that are equations for all these labels, and nearly for F
             implied = A[tight].toarray()
             implied[:, self.anchor] -= b[tight]
             E = np.vstack([problem.equations, implied])
@@ -322,13 +324,13 @@ class LabelConstraints:
 
 
 def n_rows_of_labels(constraints: Constraints | None, points: Table) -> int:
-    """Return the number of rows of Y: chunklets, and one of y_0 = 1 under linear constraints without known labels."""
+    """Return the number of rows of Y: chunklets, and one for y_0 = 1 with linear constraints but no known labels."""
     m = points.chunklets.n_chunklets or len(points)
     return m + int(constraints is not None and constraints.are_linear and not points.has_known_labels)
 
 
 def under_constraints(relaxation: Relaxation, matrix: LabelMatrix, stated: Triangles = NO_TRIANGLES) -> Relaxation:
-    """Return a relaxation with the constraints of labels, and triangle inequalities, stated on its Y."""
+    """Return a relaxation with the constraints on labels, and triangle inequalities, stated on its Y."""
     import cvxpy as cp
 
     labels, base, alpha = matrix.constraints(), matrix.base or relaxation, matrix.alpha
@@ -338,7 +340,7 @@ def under_constraints(relaxation: Relaxation, matrix: LabelMatrix, stated: Trian
         lower, proofs = labels.prove(point, None if alpha is None else value_of(alpha))
         rounded = labels.round_factor(point.F, point.nu) if alpha is None else []
         n_excluded = labels.points.n_excluded
-        if not rounded:  # they would need a given imbalance, or an integer program reached its limit
+        if not rounded:  # labels of a given imbalance were not found, or an integer program reached its limit
             found = matrix.value_at(*labels.oriented(point.F, point.G))
             return Solution(found.F, max(found.value, lower), Bracket(lower, 1.0, n_excluded), found.G, proofs=proofs)
         best = rounded[0]
@@ -368,12 +370,12 @@ def triangles(relaxation: Relaxation, *, max_rounds: int = 20) -> Relaxation:
     .. math::
         s_i s_j Y_{ij} + s_i s_k Y_{ik} + s_j s_k Y_{jk} \ge -1 \quad\text{for all } i < j < k,\ s \in \{-1, 1\}^3
 
-    All are stated if Y has at most 18 rows.  Otherwise `solve` solves the problem again with the violated ones, until
-    none is violated or ``max_rounds`` is reached; the plain ``problem`` then has none.  Calls of ``solve`` on the
-    returned relaxation have bounds on the best labels, as those of `penalized_nu` under linear constraints.
+    All are stated if Y has at most 18 rows.  Otherwise `solve` adds the violated ones and solves again, until none is
+    violated or ``max_rounds`` is reached; the attribute ``problem`` then contains none.  The bounds of ``solve`` on the
+    returned relaxation refer to the best labels, like those of `penalized_nu` with linear constraints.
 
-    At nu = 1 and without an l1 penalty, the optimum is that of the best labels if X has at most two columns, whatever n
-    is (Theorem 8 of the companion note).  With four or more columns it may be lower.
+    At nu = 1 and without an l1 penalty, the optimum equals that of the best labels if X has at most two columns, for
+    every n (Theorem 8 of the companion note).  With four or more columns it may be lower.
 
     Source: Deza and Laurent, Geometry of Cuts and Metrics, 1997.  Not in the paper.
 
@@ -387,7 +389,7 @@ def triangles(relaxation: Relaxation, *, max_rounds: int = 20) -> Relaxation:
     Raises
     ------
     ParameterError
-        If the relaxation has no matrix Y of labels, or its penalty has feature groups or known signs.
+        If the relaxation has no matrix Y of labels, or its penalty has feature groups or sign constraints.
 
     Examples
     --------

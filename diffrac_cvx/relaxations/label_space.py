@@ -1,4 +1,4 @@
-"""Relaxations in the matrix of labels Y: (7), (8), (16), (23), (24), and that for k classes; n x n variable."""
+"""Relaxations in the n x n matrix of labels Y: (7), (8), (16), (23), (24), and the one for k classes."""
 
 from __future__ import annotations
 
@@ -73,23 +73,24 @@ def penalized_nu(
     At nu = 0 the all-ones Y is optimal, and `solve` returns it, unless points are linked.  Linked points share one row
     of Y, with Y_ij = 1 or -1.
 
-    Under linear constraints (bags, order, sizes, rows) Y has one more row, of a point with the label y_0 = 1, unless
-    labels are known: Y_0i = y_i satisfies them, and Y the equations' products with all labels.  The result is then
-    about labels: ``lower`` bounds Eq. (9) at all labels that satisfy the constraints, and ``upper`` is its value at
-    rounded ones, ``result.certificate.labels``; the optimum of the relaxation is between them.  With the status RELAXED
-    ``value`` is optimal for it.  The point is feasible up to 1e-9, with y in the first column of ``result.F``: that of
-    the solver with its errors repaired, or if they are too large the labels.
+    With linear constraints (bags, order, sizes, rows) and without known labels, Y has one more row, for a point with
+    the label y_0 = 1.  The entries Y_0i = y_i satisfy the constraints, and Y satisfies the products of the equations
+    with all labels.  The bounds then refer to labels: ``lower`` bounds Eq. (9) over all labels that satisfy the
+    constraints, and ``upper`` is its value at rounded labels, ``result.certificate.labels``; the optimum of the
+    relaxation is between them.  If the status is RELAXED, ``value`` is optimal for the relaxation.  The returned point
+    is feasible up to 1e-9, with y in the first column of ``result.F``.  It is the solver's point, corrected to be
+    feasible, or the labels if its errors are too large.
 
     Parameters, except lam and sample_weight, and errors are those of `v_space`; ParameterError is also raised if the
-    penalty has an l1 term, for which there are `lifted` and `v_space`, and DataError if no labels satisfy the
-    constraints.
+    penalty has an l1 term (use `lifted` or `v_space`), and DataError if no labels satisfy the constraints.
 
     Parameters
     ----------
     constraints : Constraints, optional
         Must-link and cannot-link constraints, known labels, and linear constraints.
     products : bool
-        Whether products of linear inequalities with 1 + y_j and 1 - y_j are added; tighter and larger; default False.
+        Whether products of linear inequalities with 1 + y_j and 1 - y_j are added, which makes the relaxation tighter
+        and larger; default False.
     """
     import cvxpy as cp
 
@@ -169,8 +170,8 @@ def constrained_alpha(
         Weight of the ridge, as an alternative to ``penalty``.
     constraints : Constraints, optional
         Constraints of any kind, stated as in `penalized_nu`.  Then ``lower`` bounds the objective of all labels that
-        satisfy them and have this imbalance, ``value`` is the objective at the solver's point, which is feasible up to
-        the solver's tolerance, and ``upper`` is 1, which holds at any point.
+        satisfy them and have this imbalance; ``value`` is the objective at the solver's point, which is feasible up to
+        the solver's tolerance; and ``upper`` is the trivial bound 1.
     products : bool
         Whether products of linear inequalities with 1 + y_j and 1 - y_j are added; default False.
 
@@ -233,7 +234,7 @@ def constrained_alpha(
 def constrained_balanced(H: Projection, penalty: Penalty, alpha: float) -> Relaxation:
     """Return (7) at alpha = 0, where Y1 = 0, on the face Y = N W N'; the columns of N span the complement of 1.
 
-    Its solution is read as a point of (7) at alpha, which is 0 or nearly 0, with bounds.
+    Its solution is returned as a point of (7) at alpha, which is 0 or nearly 0, with bounds.
     """
     import cvxpy as cp
 
@@ -271,7 +272,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     the solutions correspond for every k.  The number of classes thus matters only for the rounding, by k-means on the
     rows of F.
 
-    Source: section 4, the set C_K, whose last inequality is printed in the wrong direction.  Without the imbalance
+    Source: section 4, the set C_K; its last inequality is printed in the wrong direction.  Without the imbalance
     penalty, Y = 11' is optimal.
 
     Parameters

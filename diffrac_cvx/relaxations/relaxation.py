@@ -36,11 +36,11 @@ class Solution(NamedTuple):
     bracket : Bracket
         Certified bounds on the optimum, with the number of excluded columns.
     rounding_bound : RoundingBound or None
-        Label problem that the lower bound also bounds, to check the bound against rounded labels.
+        Label problem for which the lower bound is also valid, to check the bound against rounded labels.
     proofs : tuple of Proof
-        What proves the lower bound; none for a trivial one.
+        Proofs of the lower bound; none for a trivial one.
     labels : pair of (n,) and (d,) arrays, or None
-        Labels, and their direction, whose objective is the upper bound, if the bounds are those of the best labels.
+        Labels and their direction, whose objective is the upper bound, if the bounds refer to the best labels.
     """
 
     F: Array
@@ -53,7 +53,7 @@ class Solution(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Size of a problem, for its memory: points, side of the semidefinite cone, nonzeros of the other rows."""
+    """Size of a problem, to estimate its memory: points, side of the semidefinite cone, nonzeros of the other rows."""
 
     points: int
     side: int
@@ -62,7 +62,7 @@ class Size(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What the solver returned: factors of Y, (m, r), and of V, (d, r) or None, with nu and its multipliers."""
+    """Point that the solver returned: factors of Y, (m, r), and of V, (d, r) or None, with nu and the multipliers."""
 
     F: Array
     G: Array | None
@@ -81,7 +81,7 @@ class PointValue(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelMatrix:
-    """Matrix Y of the labels of a builder, on which constraints of labels can be stated.
+    """Matrix Y of the labels of a builder, on which constraints on labels can be stated.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Relaxation:
         Name of the builder and equation of the paper.
     problem : cvxpy.Problem
         Problem in coordinates scaled for the solver; its value is that of the equation.  Its variable ``V_scaled`` is
-        not V in the units of X: after ``problem.solve()``, `V` and `Y` are, as is ``read()``.
+        not V in the units of X: after ``problem.solve()``, use `V`, `Y` or ``read()``.
     read : callable
         Function that returns the solved variable as a certified `Solution` in the user's coordinates.
     parameters : mapping of str to cvxpy.Parameter
@@ -127,9 +127,9 @@ class Relaxation:
     shortcut : callable
         Function that returns a closed-form `Solution`, a better-posed `Relaxation` of the same problem, or None.
     pose : callable
-        Function that returns a `Certificate` of the problem without bounds; without it, results have no certificate.
+        Function that returns a `Certificate` of the problem without bounds; if absent, results have no certificate.
     tighten : callable
-        Function that returns the relaxation, after it was solved, with more inequalities; None if there are none.
+        Function that returns the solved relaxation with additional inequalities, or None if none are violated.
     label_matrix : LabelMatrix or None
         Its matrix of labels, for `triangles`.
     building : list of float
@@ -150,14 +150,14 @@ class Relaxation:
 
     @property
     def trivial(self) -> Bracket:
-        """Bounds on the value without a solution."""
+        """Bounds on the value that hold without a solution."""
         return Bracket(0.0, 1.0) if self.pose is None else self.pose().bracket
 
     @property
     def V(self) -> Array | None:
         """Matrix of directions after ``problem`` was solved, in the units of X and optimally scaled; None without one.
 
-        Shape (d, d), or (d + 1, d + 1) with the offset last if nu < 1, as of a `Result`; `certify_v` certifies it.
+        Shape (d, d), or (d + 1, d + 1) with the offset last if nu < 1, as in a `Result`; `certify_v` certifies it.
 
         Raises
         ------

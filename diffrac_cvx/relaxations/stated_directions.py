@@ -1,4 +1,4 @@
-"""Problem (15) as it is stated, for any rows and pair weights, without certified bounds."""
+"""Problem (15) as stated in the paper, for any rows and pair weights, without certified bounds."""
 
 import warnings
 
@@ -9,7 +9,7 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one
 
 
 def least_over_directions(rows: Array, ridge: Array, pair_weights: Array) -> float:
-    r"""Return the least objective of (15) that CLARABEL finds, for rows that need not be centred and any pair weights.
+    r"""Return the smallest objective of (15) that CLARABEL finds, for any rows, centred or not, and any pair weights.
 
     .. math::
         \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i}

@@ -1,8 +1,8 @@
 """Rounding: from a factor F of the label matrix Y = F F' to labels.
 
-Y determines the labels up to sign: the first point is labelled +1.  Eigenvectors have a positive first nonzero entry,
-and entries that are zero up to rounding count as +1.  If all points are equal, all labels are +1.  No n x n matrix is
-formed: the cost is O(n r^2), plus a sort for 2-means.
+Y determines the labels only up to sign, so the first point is labelled +1.  Eigenvectors have a positive first nonzero
+entry, and entries that are zero up to rounding count as +1.  If all points are equal, all labels are +1.  No n x n
+matrix is formed: the cost is O(n r^2), plus a sort for 2-means.
 """
 
 from diffrac_cvx.rounding.many_clusters import kmeans_rows

@@ -11,8 +11,8 @@ from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.result import Result, Status
 
 OUTLIER_FRACTION = 0.02  # of the points: a smaller cluster may consist of outliers
-USEFUL_BOUND_FRACTION = 0.1  # of the cost of the labels: a smaller lower bound is too weak to be useful
-SMALL_COST = 1e-3  # up to this cost no lower bound is called weak
+USEFUL_BOUND_FRACTION = 0.1  # of the objective of the labels; a smaller lower bound is too weak to be useful
+SMALL_COST = 1e-3  # objective up to which no lower bound is reported as weak
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ def find_diagnostics(
     objective: float = 0.0,
     lower: float = 0.0,
 ) -> tuple[Diagnostic, ...]:
-    """Return the warnings about labels: a cluster that is empty or tiny or, if there is none, a weak lower bound.
+    """Return the warnings about labels: an empty or tiny cluster or, if there is none, a weak lower bound.
 
-    X (n, d) has the weights of the points if it is a `Table`.  The lower bound is that of a result of (15), or the
-    given one if that is larger, compared with the objective of the labels, (n,) numbers or names.
+    X, (n, d), includes the sample weights if it is a `Table`.  The larger of the lower bound of a result of (15) and
+    the given one is compared with the objective of the labels, (n,) numbers or names.
     """
     found = small_cluster(X if isinstance(X, Table) else array_table(X), labels, n_clusters)
     if found is None and result is not None:
@@ -68,7 +68,7 @@ def small_cluster(X: Table, labels: npt.NDArray[Any], n_clusters: int) -> Diagno
 
 
 def weak_bound(result: Result, objective: float, lower: float) -> Diagnostic | None:
-    """Return a warning if the lower bound is below a tenth of the objective, unless the time limit is the reason."""
+    """Return a warning if the lower bound is below a tenth of the objective, unless the solver was stopped early."""
     ended = result.status not in (Status.TIME_LIMIT, Status.STOPPED)
     if not ended or objective <= SMALL_COST or max(result.lower, lower) >= USEFUL_BOUND_FRACTION * objective:
         return None

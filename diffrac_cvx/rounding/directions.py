@@ -30,23 +30,23 @@ from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.two_clusters import kmeans_1d, kmeans_centered, labels_from_known, threshold_between
 
 DIRECT_SOLVE_SIZE = 400  # rows and columns of X G above which least squares are solved iteratively
-MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # of directions and labels
-INITIAL_FEATURES = 300  # of the initial working set of a sparse direction, in whole groups
-MAX_SIGN_PATTERNS = 20  # tried before the general solver
+MAX_ALTERNATIONS, MAX_STREAMED_ALTERNATIONS = 100, 2  # between directions and labels
+INITIAL_FEATURES = 300  # size of the initial working set of a sparse direction, in whole groups
+MAX_SIGN_PATTERNS = 20  # sign patterns tried before the general solver
 TRIANGULAR_RCOND = 1e-8  # reciprocal condition number above which a triangular system is solved by substitution
-GRAM_RCOND = 1e-5  # the same for the Cholesky factor of a Gram matrix
-TALL = 20  # rows for each column from which the Gram matrix of a small table is factorised
-LATE_ITERATIONS = 20  # of LSQR, when there is no time for a factorisation
+GRAM_RCOND = 1e-5  # likewise for the Cholesky factor of a Gram matrix
+TALL = 20  # rows per column above which the Gram matrix of a small table is factorised
+LATE_ITERATIONS = 20  # iterations of LSQR when there is no time for a factorisation
 ENTERING_RTOL = 1e-6  # relative violation of its bound at which the gradient of a group enters the working set
 ZERO_GROUP_RTOL = 1e-4  # of the largest group, in unit columns: smaller ones are set to 0 (Clarabel leaves about 1e-6)
 ZERO_COEFFICIENT_RTOL = 1e-7  # of the largest coefficient: smaller nonnegative ones are set to 0
 CLARABEL_TOL = 1e-11
 FEWER_FEATURES = "use fewer features"
-ORIGIN_RTOL = 1e-20  # x'Vx over its mean below which a point is the centre up to rounding
+ORIGIN_RTOL = 1e-20  # x'Vx relative to its mean, below which a point equals the centre up to rounding
 
 
 class LabelRegression:
-    """Penalised least squares of labels on a table: what does not depend on the labels is computed once.
+    """Penalised least squares of labels on a table; quantities that do not depend on the labels are computed once.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class LabelRegression:
     def __init__(self, X: Table, weights: PairPenalty) -> None:
         self.X, self.weights, d = X, weights, X.shape[1]
         self.included = np.arange(d)
-        if X.excluded is not None:  # columns that are excluded have no coefficient, not even of rounding
+        if X.excluded is not None:  # excluded columns have no coefficient, not even a rounding error
             self.included = np.setdiff1d(self.included, X.excluded.columns)
             X, weights = X.columns(self.included), weights.restrict(self.included)
         self.rows = X.weighted_rows()
@@ -86,13 +86,13 @@ class LabelRegression:
         return np.array(found).reshape(-1, self.X.shape[1])
 
     def oriented(self, labels: Array) -> tuple[Array, Array]:
-        """Return labels in {-1, +1} and their direction; with sign constraints, of y and -y the one of lower cost."""
+        """Return labels in {-1, +1} and their direction; with sign constraints, the better one of y and -y."""
         X, centered = self.X, labels - self.X.mean_of(labels)
         v = self.direction(centered)
         if self.weights.is_even:
             return labels, v
         other, Xty = self.direction(-centered), X.rmatvec(X.times_counts(centered))
-        # At its best scale the cost of a direction is 1 - Xty'v.
+        # At its best scale a direction has the objective 1 - Xty'v.
         return (labels, v) if Xty @ v >= -(Xty @ other) else (-labels, other)
 
     def direction(self, target: Array) -> Array:
@@ -101,8 +101,8 @@ class LabelRegression:
         Without a penalty on pairs this is least squares on the rows.  With an l1 penalty, (sum c_i |v_i|)^2, Newton's
         method on sign patterns is tried on the rows, if all features have a ridge or n >= d.  Otherwise a working set
         grows by the groups of features whose gradient violates the optimality conditions.  The mean of squares uses the
-        sample weights.  After the deadline the direction may be suboptimal.  Raises if a factorisation would not fit in
-        memory.
+        sample weights.  After the deadline the direction may be suboptimal.  Raise ResourceError if a factorisation
+        would not fit in memory.
         """
         v = np.zeros(self.X.shape[1])
         v[self.included] = self.scaled_direction(self.X.times_root_counts(target)) * self.scale
@@ -142,7 +142,7 @@ class LabelRegression:
                 slopes = Xty - X.rmatvec(X @ (scale * v)) * scale - pairs.a**2 * v
 
     def gram_of(self, active: Indices) -> Array:
-        """Return the second moments of some scaled columns with their ridge; the last ones are kept."""
+        """Return the second moments of some scaled columns with their ridge; the last result is cached."""
         if self.gram is None or not np.array_equal(self.gram[0], active):
             require_memory(
                 8.0 * 6 * len(active) ** 2, f"the direction of labels in {len(active)} features", FEWER_FEATURES
@@ -227,9 +227,9 @@ def cone_direction(gram: Array, Xty: Array, pair_penalty: PairPenalty) -> Array:
 
 
 class RidgeRegression:
-    """Ridge regression, argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2; the v of least norm if there are several.
+    """Ridge regression, argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2; the minimiser of least norm if not unique.
 
-    The Cholesky factor of the Gram matrix, where there is one, serves all b.
+    The Cholesky factor of the Gram matrix, if it exists, is reused for all b.
     """
 
     def __init__(self, Z: Array, ridge: Array) -> None:
@@ -303,7 +303,7 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     q = np.sum(projected**2, axis=1)
     nonzero = q > ORIGIN_RTOL * q.mean()
     rows, wanted = projected[nonzero] / np.sqrt(q[nonzero, None]), scores[nonzero]
-    if min(rows.shape) > DIRECT_SOLVE_SIZE:  # the scores lie in a few leading directions: few iterations suffice
+    if min(rows.shape) > DIRECT_SOLVE_SIZE:  # the scores lie in a few leading directions, so few iterations suffice
         coefficients = np.column_stack([lsqr(rows, score, atol=EPS, btol=EPS)[0] for score in wanted.T])
     else:
         coefficients = np.linalg.lstsq(rows, wanted)[0]
@@ -312,7 +312,7 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
 
 
 def label_candidates(regression: LabelRegression, F: Array) -> tuple[Array, Array]:
-    """Return the labels of a factor F, and those of exact 2-means of the projections onto the direction of the former.
+    """Return the labels of a factor F, and those from exact 2-means of the projections onto their direction.
 
     Both satisfy the constraints.  If labels are known, both are the signs of the products with the labelled points.
     """
@@ -344,12 +344,12 @@ def best_affine_function(X: Table, F: Array, nu: float, weights: PairPenalty) ->
 
 
 def alternate(regression: LabelRegression, labels: Array, nu: float) -> tuple[Array, float, float]:
-    r"""Alternate between labels and their direction from labels; return direction, intercept and objective, Eq. (9).
+    r"""Alternate between labels and their direction; return direction, intercept and the objective of Eq. (9).
 
-    At the direction v of labels of mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and the signs of
-    Xv + (1 - nu) m never increase it.  The last labels are the signs of the affine function that is returned.  Labels
-    that would all be equal are not taken: then the threshold is that of 2-means.  Tables whose rows are read again for
-    each sum get few steps.
+    At the direction v of labels with mean m the objective is 1 - (1 - nu) m^2 - (X'y/n)'v, and taking the signs of Xv +
+    (1 - nu) m never increases it.  The last labels are the signs of the returned affine function.  If these would all
+    be equal, the threshold of 2-means is used instead.  Streamed tables, which are read again for each sum, get few
+    steps.
     """
     X = regression.X
     for _ in range(MAX_STREAMED_ALTERNATIONS if X.rows.is_streamed else MAX_ALTERNATIONS):
@@ -370,7 +370,7 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
     """Return v such that X vv' X' is the best rank-one approximation of X V X'.
 
     If V = vv' this is v.  Only its sign depends on the units of the columns: the largest entry is positive for columns
-    at unit variance.
+    of unit variance.
 
     Source: appendix C.2, where the label matrix is computed from X V X'.
 
@@ -400,7 +400,7 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
         G = scale_rows(V.G[:d], 1.0 / units)
     elif len(V.F) != len(points):
         raise DataError(f"the result has {len(V.F)} points, X has {len(points)}. Pass the X that was solved.")
-    else:  # the optimal V in (11)
+    else:  # G of the optimal V in (11)
         G = np.linalg.lstsq(points.array() * units, V.F - V.F.mean(axis=0))[0]
     v = np.asarray(G @ np.linalg.eigh(points.rows.scaled(units).gram_of_products(G))[1][:, -1])
     return np.asarray(units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive

@@ -10,7 +10,7 @@ with the row :math:`p\,(\sqrt{1 - \nu},\ (X^\top P X + \mathrm{Diag}(a)^2)^{+1/2
 It is concave in F, so that an alternation between F and the fitted values RR'F never increases it.
 
 The estimator does not use it: partitions with a lower objective do not agree better with known classes, see the
-guide on more than two clusters.  It gives upper bounds to searches for the optimal partition.
+guide on more than two clusters.  It provides upper bounds for `optimal_partition`.
 """
 
 from collections.abc import Iterable
@@ -28,11 +28,11 @@ from diffrac_cvx.rounding.many_clusters import ClusterIndices, kmeans_rows
 
 MAX_ALTERNATIONS = 200
 MIN_GAIN = 1e-12  # decrease of the objective below which a step is a rounding error
-MAX_MOVE_WORK = 1e10  # operations of single moves, for large tables
-MAX_PAIRED_POINTS = 5000  # distinct points up to which Ward's method and spectral clustering give starts
-PAIR_OPERATIONS = 60.0  # of Ward's method or the search of neighbours for each pair of points, besides the distance
-N_NEIGHBORS = 10  # of the graph of spectral clustering
-CHAIN_WEIGHT = 1e-3  # of the edges that connect the graph
+MAX_MOVE_WORK = 1e10  # operations spent on single moves, for large tables
+MAX_PAIRED_POINTS = 5000  # distinct points up to which Ward's method and spectral clustering are used
+PAIR_OPERATIONS = 60.0  # of Ward's method or the neighbour search per pair of points, besides the distance
+N_NEIGHBORS = 10  # neighbours of each point in the graph of spectral clustering
+CHAIN_WEIGHT = 1e-3  # weight of the edges that connect the graph
 BLOCK_ROWS = 500
 
 
@@ -55,11 +55,12 @@ def partition_objective(R: Array, corners: Array, clusters: ClusterIndices) -> f
 
 
 def descend(R: Array, n_clusters: int, clusters: ClusterIndices) -> Partition:
-    """Return a local optimum of 1 - |R'F|^2 from clusters: no change of the cluster of one row decreases it.
+    """Return a local optimum of 1 - |R'F|^2 from clusters: moving any single row does not decrease it.
 
-    The alternation assigns each row to the corner of the largest product with its fitted values, while this decreases
-    the objective; then the best single move is made, until none does.  At a local optimum each row is at that corner.
-    A step is O(m (D + K)).  All steps end at the deadline, and the moves of large tables at a fixed amount of work.
+    The alternation assigns each row to the corner that has the largest product with its fitted values, as long as this
+    decreases the objective.  Then the best single move is made, until none decreases the objective.  At a local optimum
+    each row is at that corner.  A step is O(m (D + K)).  All steps end at the deadline, and single moves in large
+    tables after a fixed amount of work.
     """
     corners, m = simplex_corners(n_clusters), np.arange(len(R))
     objective = partition_objective(R, corners, clusters)
@@ -71,9 +72,9 @@ def descend(R: Array, n_clusters: int, clusters: ClusterIndices) -> Partition:
         clusters, objective = changed, changed_objective
     clusters, values = clusters.copy(), fitted_values(R, corners, clusters)
     # A move from corner v to w adds 2 r'S(w - v) + |r|^2 |w - v|^2 to |R'F|^2, S = R'F.
-    jump = row_products(R, R) * (2.0 * n_clusters / (n_clusters - 1.0))
+    corner_terms = row_products(R, R) * (2.0 * n_clusters / (n_clusters - 1.0))
     for _ in range(int(MAX_MOVE_WORK / (2 * R.size + 5 * len(R) * n_clusters + 1))):
-        gains = 2.0 * (values - values[m, clusters][:, None]) + jump[:, None]
+        gains = 2.0 * (values - values[m, clusters][:, None]) + corner_terms[:, None]
         gains[m, clusters] = 0.0
         i, k = divmod(int(np.argmax(gains)), n_clusters)
         if gains[i, k] <= MIN_GAIN or is_late():
@@ -90,9 +91,9 @@ def fitted_values(R: Array, corners: Array, clusters: ClusterIndices) -> Array:
 
 
 def usual_partitions(X: Table, n_clusters: int, *, rng: np.random.Generator | int) -> Iterable[ClusterIndices]:
-    """Yield partitions (n,) by k-means, Ward's method and spectral clustering, for columns at unit variance.
+    """Yield partitions (n,) by k-means, Ward's method and spectral clustering, for columns of unit variance.
 
-    Chunklets are replaced by their means.  Ward's method and spectral clustering see each distinct point once, in
+    Chunklets are replaced by their means.  Ward's method and spectral clustering receive each distinct point once, in
     sorted order.  They are omitted for more than 5000 distinct points, or if they would end after the deadline.
     """
     scale = inverse_or_one(np.sqrt(X.mean_squares()))
@@ -115,7 +116,7 @@ def ward(points: Array, n_clusters: int) -> ClusterIndices:
 
 
 def spectral(points: Array, n_clusters: int) -> ClusterIndices:
-    """Return at most K clusters of more than K points: k-means of leading eigenvectors of a graph of neighbours."""
+    """Return at most K clusters of more than K points: k-means on leading eigenvectors of a neighbour graph."""
     graph = neighbor_graph(points, min(N_NEIGHBORS, len(points) - 1))
     roots = 1.0 / np.sqrt(np.asarray(graph.sum(axis=1)))
     vectors = lanczos(lambda x: roots * (graph @ (roots * x)), len(points), n_clusters, "LA", 0.0)[1]
@@ -123,17 +124,18 @@ def spectral(points: Array, n_clusters: int) -> ClusterIndices:
 
 
 def neighbor_graph(points: Array, k: int) -> scipy.sparse.csr_array:
-    """Return the graph of points and their k nearest neighbours, symmetric: 1 if both are near each other, else 1/2.
+    """Return the symmetric graph of points and their k nearest neighbours: 1 if this is mutual, otherwise 1/2.
 
-    A weak chain through the points connects it, because the Lanczos method may miss a multiple eigenvalue.
+    A chain of weak edges through the points connects the graph, because the Lanczos method may miss a multiple
+    eigenvalue.
     """
     m, norms = len(points), row_products(points, points)
     near = []
     for start in range(0, m, BLOCK_ROWS):
         block = points[start : start + BLOCK_ROWS]
-        far = norms - 2.0 * block @ points.T
-        far[np.arange(len(block)), start + np.arange(len(block))] = np.inf
-        near.append(np.argpartition(far, k - 1, axis=1)[:, :k])
+        distances = norms - 2.0 * block @ points.T
+        distances[np.arange(len(block)), start + np.arange(len(block))] = np.inf
+        near.append(np.argpartition(distances, k - 1, axis=1)[:, :k])
     A = scipy.sparse.csr_array((np.ones(m * k), np.concatenate(near).ravel(), np.arange(0, m * k + 1, k)), shape=(m, m))
     chain: Any = scipy.sparse.diags_array([np.full(m - 1, CHAIN_WEIGHT)] * 2, offsets=[-1, 1])
     return scipy.sparse.csr_array((A + A.T) / 2.0 + chain)

@@ -1,4 +1,4 @@
-"""Rounding to more than two clusters: k-means, and affine functions fitted jointly."""
+"""Rounding to more than two clusters: k-means, and jointly fitted affine functions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,9 +26,9 @@ from diffrac_cvx.rounding.directions import LabelRegression
 
 ClusterIndices = npt.NDArray[np.int64]
 MAX_LLOYD_ROUNDS = 300
-MAX_SCORE_ROUNDS = 100  # alternations of affine functions and clusters
-MIN_WITHIN_VARIANCE = 1e-6  # floor of the within-cluster variance of a direction, over its total variance
-ORDER_DECIMALS = 9  # of a column's largest value, to which values are compared for the order of rows
+MAX_SCORE_ROUNDS = 100  # alternations between affine functions and clusters
+MIN_WITHIN_VARIANCE = 1e-6  # floor of the within-cluster variance of a direction, relative to its total variance
+ORDER_DECIMALS = 9  # to which values, relative to the largest of their column, are compared to sort rows
 VARIANCE_RTOL = 1e-12  # relative variance up to which a direction is a rounding error
 
 
@@ -42,10 +42,10 @@ def kmeans_rows(
 ) -> ClusterIndices:
     r"""Return clusters 0, ..., k - 1 of the rows of F by k-means with the best of several initialisations.
 
-    The relaxation does not depend on the number of clusters: Y = F F' of Eq. (8) is, up to :math:`\tfrac1k 1 1^\top`
-    and a factor, the matrix that is 1 for two points of one cluster and 0 otherwise.  Each run is Lloyd's algorithm
-    from centres drawn as in k-means++.  Clusters are numbered by their first point; there are fewer than k if F has
-    fewer distinct rows.
+    The relaxation does not depend on the number of clusters: up to :math:`\tfrac1k 1 1^\top` and a factor, Y = F F' of
+    Eq. (8) relaxes the matrix that is 1 for two points of the same cluster and 0 otherwise.  Each run is Lloyd's
+    algorithm from centres drawn as in k-means++.  Clusters are numbered by their first point; there are fewer than k if
+    F has fewer distinct rows.
 
     Source: section 4.
 
@@ -92,7 +92,7 @@ def lloyd(points: Array, centers: Array, sample_weight: Array | None = None) -> 
 
 
 def fixed_point(assign: Callable[[ClusterIndices], ClusterIndices], clusters: ClusterIndices) -> ClusterIndices:
-    """Return the clusters that a new assignment does not change, or those after the last round or the deadline."""
+    """Repeat an assignment until the clusters do not change, the last round, or the deadline; return the clusters."""
     for _ in range(MAX_LLOYD_ROUNDS):
         again = assign(clusters)
         if np.array_equal(clusters, again) or is_late():
@@ -146,7 +146,7 @@ def cluster_indices(values: Array) -> npt.NDArray[np.int64]:
 class AffineScores(NamedTuple):
     """Decision functions X @ coef' + intercept.
 
-    The largest of K functions, coef (K, d) and intercept (K,), determines the cluster, or the sign of a single one,
+    The cluster is that of the largest of K functions, coef (K, d) and intercept (K,), or the sign of a single function,
     coef (d,) and a number.
     """
 
@@ -159,9 +159,9 @@ class AffineScores(NamedTuple):
 
 
 def cluster_jointly(X: Table, result: Result, n_clusters: int, *, weights: PairPenalty, rng: int) -> AffineScores:
-    """Return decision functions of at most n_clusters clusters from a solution of the relaxation for centred points.
+    """Return decision functions of at most n_clusters clusters of centred points, from a solution of the relaxation.
 
-    k-means clusters the rows of X V^(1/2), then the values fitted to these clusters.  Its starts are drawn in
+    k-means clusters the rows of X V^(1/2), and then the values fitted to these clusters.  Its starts are drawn in
     the order of the rows' values, so the order of the points does not matter.  The points of a chunklet always share a
     cluster: k-means replaces them by their mean.  Clusters are numbered along the direction that separates their
     centres most.
@@ -197,7 +197,7 @@ def solution_embedding(X: Table, result: Result) -> Array:
 def classify_jointly(X: Table, result: Result, classes: ClusterIndices, *, weights: PairPenalty) -> AffineScores:
     """Return decision functions of the classes 0, ..., K - 1; classes (n,) is -1 for unlabelled points.
 
-    As `cluster_jointly`, but k-means starts from the means of the labelled points, which keep their class.
+    It works as `cluster_jointly`, but k-means starts from the means of the labelled points, which keep their class.
     """
     known = classes >= 0
 
@@ -220,17 +220,17 @@ def scores_of_centers(centers: Array, W: Array) -> AffineScores:
 def alternate_fits(
     X: Table, clusters: ClusterIndices, assign: Callable[[Array, ClusterIndices], ClusterIndices], weights: PairPenalty
 ) -> tuple[ClusterIndices, Array, Array]:
-    """Alternate between directions W fitted to clusters and clusters assigned by the values X W', which are returned.
+    """Alternate between directions W fitted to clusters and clusters assigned by X W'; return clusters, X W' and W.
 
     The fit is penalised least squares, as in `certify_clusters`.  The fitted values are scaled to identity covariance
-    within clusters, as in linear discriminant analysis; without this a cluster between two others would get no points.
+    within clusters, as in linear discriminant analysis; otherwise a cluster between two others would get no points.
     """
     table = X.array()
     regression = LabelRegression(array_table(table, X.weights), weights)
     for _ in range(MAX_SCORE_ROUNDS):
         Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
         W = regression.directions(Z - X.mean_of(Z))
-        W = unit_within(table @ W.T, clusters, X.weights).T @ W
+        W = whiten_within(table @ W.T, clusters, X.weights).T @ W
         points, previous = table @ W.T, clusters
         clusters = assign(points, previous)
         if np.array_equal(renumber(clusters), renumber(previous)) or is_late():
@@ -238,7 +238,7 @@ def alternate_fits(
     return clusters, points, W
 
 
-def unit_within(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
+def whiten_within(points: Array, clusters: ClusterIndices, sample_weight: Array | None = None) -> Array:
     """Return T, (k, rank of the points), such that points @ T has identity covariance within clusters."""
     centered = points - mean_of(points, sample_weight)
     weighted = scale_by_sqrt_weights(centered, sample_weight)

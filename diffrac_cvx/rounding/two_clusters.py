@@ -47,7 +47,7 @@ def sign_leading(F: npt.ArrayLike, sample_weight: Array | None = None, constrain
     sample_weight : (n,) array, optional
         Weights of the points, >= 0, of any scale; equal by default.
     constraints : Constraints, optional
-        Constraints that the labels satisfy; must-linked points get the sign of the sum of their entries.
+        Constraints that the labels satisfy; linked points get the sign of the sum of their entries.
 
     Raises
     ------
@@ -177,7 +177,8 @@ def kmeans_1d(values: npt.ArrayLike, sample_weight: Array | None = None) -> Arra
         return np.ones(1)
     order = np.argsort(x, kind="stable")
     p, ordered = scale_by_weights(np.ones(len(x)), weights)[order], x[order]
-    # Sums of both sides are opposite up to rounding: the smaller is right if the other side has nearly no weight.
+    # The sums of both sides are opposite up to rounding; the smaller one is accurate if the other side has little
+    # weight.
     below, above = np.cumsum(p * ordered)[:-1], np.cumsum((p * ordered)[::-1])[-2::-1]
     sums = np.minimum(np.abs(below), np.abs(above))
     explained = sums**2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1])
@@ -206,7 +207,7 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, constraints: Constraints | Non
     y : (n,) array
         Initial labels in {-1, +1}.
     constraints : Constraints, optional
-        Constraints that the labels satisfy; y is changed first where it violates them.
+        Constraints that the labels satisfy; y is first changed to satisfy them.
 
     Raises
     ------
@@ -221,12 +222,12 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, constraints: Constraints | Non
 def apply_constraints(
     labels: npt.ArrayLike, constraints: Constraints | None, sample_weight: Array | None = None
 ) -> Array:
-    """Return labels that satisfy the constraints, by the weighted majority of the points that belong together.
+    """Return labels that satisfy the constraints, by the weighted majority in each set of linked points.
 
     Parameters
     ----------
     labels : (n,) array
-        Labels in {-1, +1}, or numbers whose signs are the labels and whose sizes are votes.
+        Labels in {-1, +1}, or numbers whose signs are the labels and whose absolute values are the votes.
     constraints : Constraints or None
         Constraints to satisfy; known labels are kept.
     sample_weight : (n,) array, optional
@@ -266,7 +267,7 @@ ROUNDINGS: dict[str, Callable[..., Array]] = {
 
 
 def _as_factor(F: Any, sample_weight: Array | None) -> tuple[Any, Array | None]:
-    """Return F scaled to largest entry one, or a streamed factor as it is, and the normalised weights of its rows."""
+    """Return F scaled to largest entry one, or a streamed factor unchanged, and the normalised weights of its rows."""
     factor = F if isinstance(F, FactorTable) else _scale_largest_to_one(as_matrix(F, "F"))
     return factor, normalize_weights(sample_weight, len(factor))
 
@@ -308,7 +309,7 @@ def _project(G: Any, direction: Array) -> Array:
 
 def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
     """Return projections of F with rounding errors set to 0 and the first nonzero entry positive."""
-    n, r = shape  # errors are relative to 1, the size of the entries of F, since centred projections may be smaller
+    n, r = shape  # errors are relative to 1, the scale of F; centred projections may be smaller
     projected[np.abs(projected) <= 8 * (n**0.5 + r) * EPS] = 0.0
     nonzero = np.flatnonzero(projected)
     return _orient(projected, nonzero[0]) if len(nonzero) else projected

@@ -44,8 +44,8 @@ from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Components, Progress, Result, Status
 
 Callback = Callable[[Progress], object]
-CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback while an iterate of large data is computed
-WIDE_TABLE_RTOL = 0.1  # certified relative gap; enough for the labels if d > n and the penalty has an l1 term
+CALLBACK_INTERVAL = 0.2  # seconds between calls of the user's callback during a long iteration
+WIDE_TABLE_RTOL = 0.1  # certified relative gap that suffices for labels if d > n and there is an l1 term
 
 
 class Iterate(NamedTuple):
@@ -54,15 +54,15 @@ class Iterate(NamedTuple):
     Attributes
     ----------
     U : (D, r) array
-        Factor of V = UU', in the coordinates of the problem, at any scale.
+        Factor of V = UU', in the coordinates of the problem and on any scale.
     n_iter : int
         Iterations so far.
     dual : DualPoint
-        Multipliers of the solver, if it has any; they tighten the bounds.
+        Multipliers of the solver, if any; they tighten the bounds.
     point : PrimalPoint, optional
         ``problem.rescale(U)``, if the solver has computed it.
     bound : Bound, optional
-        Lower bound with its proof, if the solver has one; otherwise ``certify(problem, point, dual)``.
+        Lower bound with its proof, if the solver has computed it; by default ``certify(problem, point, dual)``.
     """
 
     U: Factor
@@ -126,7 +126,7 @@ class Stopping:
 
     @property
     def deadline(self) -> Deadline:
-        """Deadline that the computations of the solver check; a computation that is too long ends alone."""
+        """Deadline for the computations of the solver; one that would take too long ends without stopping it."""
 
         def too_long() -> None:
             raise EarlyExitError(Status.TIME_LIMIT)
@@ -173,7 +173,7 @@ class Stopping:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Problem (15) of a table as it was asked for, and the solver and its stopping rule."""
+    """Problem (15) as the user posed it, with the solver and its stopping rule."""
 
     sample: Sample
     nu: float
@@ -187,13 +187,13 @@ class Task:
         return exclude_columns(self.sample.X, problem.coordinates.excluded)
 
     def certificate(self, points: Table, **fields: Any) -> Certificate:
-        """Return the certificate of the problem of these points; of V = 0, with trivial bounds, by default."""
+        """Return the certificate of the problem of these points; by default that of V = 0, with trivial bounds."""
         fields = {"G": zero_directions(points.shape[1], self.nu)} | fields
         return state("directions", self.nu, self.penalty, points, self.sample.weights, self.constraints, **fields)
 
 
 class Certified(NamedTuple):
-    """Best of the certified iterates, with its dual, the best bound of all, and the status that ended them, if any."""
+    """Best certified iterate, with its dual, the best bound of all iterates, and the termination status, if any."""
 
     point: PrimalPoint
     dual: DualPoint | None
@@ -220,7 +220,7 @@ def solve_by_iterates(
     """Solve problem (15) with a generator of iterates: certify each, keep the best, stop on the certified gap.
 
     The start is certified before the first iterate, unless the solver ``certifies_start`` itself.  Rows without weights
-    and constraints are streamed if ``are_many(n, d)``; a sparse matrix may be stored ``by_columns``.
+    and constraints are streamed if ``are_many(n, d)``.  A sparse matrix is stored by columns if ``by_columns``.
     """
     nu = in_unit_interval(nu, "nu")
     try:
@@ -232,7 +232,7 @@ def solve_by_iterates(
         offset = offset_solution(sample.X, nu)
         if offset is not None:
             return closed_form(task, offset)
-        # Of large data, a single product or decomposition may take longer than the callback waits.
+        # For large data, a single product or decomposition may take longer than the callback interval.
         n, d = sample.X.shape
         stopping.calls_periodically = n * d >= 2e7 or n * d**2 >= 2e8 or d >= 400
         with one_thread(), time_limited(stopping.deadline):
@@ -242,7 +242,7 @@ def solve_by_iterates(
         at_zero = Certificate("directions", 0.0, 1.0, nu, penalty, (n, d), G=zero_directions(d, nu))
         return one_cluster(at_zero, leave.status, stopping, solver)
     with one_thread(), time_limited(stopping.deadline):
-        if problem.X.shape[1] == 0:  # the data are below rounding error relative to the penalty
+        if problem.X.shape[1] == 0:  # relative to the penalty, the data are below rounding error
             points_left = task.points_of(problem)
             lower = 0.0 if points_left.used_columns().any() else nu  # without features the optimum is nu
             return one_cluster(task.certificate(points_left, lower=lower), Status.OVERFLOW, stopping, solver)
@@ -259,7 +259,7 @@ def zero_directions(d: int, nu: float) -> Array:
 
 
 def one_cluster(certificate: Certificate, status: Status, stopping: Stopping, solver: str) -> Result:
-    """Return the result without iterations that a certificate states, all points in one cluster."""
+    """Return a result without iterations, from a certificate with all points in one cluster."""
     lower, upper, F = certificate.lower, certificate.upper, np.ones((certificate.shape[0], 1))
     ends: dict[str, Any] = {"G": certificate.G, "n_excluded": certificate.n_excluded, "certificate": certificate}
     ends |= {"status": status, "n_iter": 0, "seconds": stopping.timer.elapsed, "solver": solver}
@@ -267,7 +267,7 @@ def one_cluster(certificate: Certificate, status: Status, stopping: Stopping, so
 
 
 def excludes_quickly(X: Table) -> bool:
-    """Return whether columns are excluded in a fraction of a second, so that it needs no limit of time."""
+    """Return whether the exclusion of columns takes only a fraction of a second, so that no time limit is needed."""
     return len(X) * X.shape[1] ** 2 <= 1e9
 
 
@@ -276,7 +276,7 @@ def closed_form(task: Task, G: Array) -> Result:
     X, nu, stopping = task.sample.X, task.nu, task.stopping
     deadline = None if excludes_quickly(X) else stopping.deadline
     with one_thread(), time_limited(deadline), suppress(EarlyExitError, ResourceError):
-        X = without_excluded(X, nu, task.penalty)  # or all columns, for which the bounds hold too
+        X = without_excluded(X, nu, task.penalty)  # otherwise keep all columns: the bounds hold for them too
     upper = min(round_up(nu), 1.0)  # 1 - nu is rounded, and with it V
     return one_cluster(task.certificate(X, lower=nu, upper=upper, G=G), Status.CLOSED_FORM, stopping, task.solver)
 
@@ -288,8 +288,8 @@ def pose(
 ) -> tuple[DirectionProblem, WarmStart, Iterable[Iterate]]:
     """Return the problem, the warm start and the iterates.
 
-    At the time limit the problem is posed in unit columns, without its matrices, to state the start, and there are no
-    iterates; of streamed rows the limit is raised.
+    If the time limit is reached, the problem is posed in unit columns, without its matrices, and there are no iterates:
+    the result is the starting point.  For streamed rows the error of the limit is raised instead.
     """
     X, nu, penalty = task.sample.X, task.nu, task.penalty
     try:
@@ -303,7 +303,7 @@ def pose(
     if excludes_quickly(X):
         with time_limited(None):
             X = without_collinear(X, penalty)
-    with time_limited(Deadline(lambda: 0.0)):  # ends every computation that can be cut short
+    with time_limited(Deadline(lambda: 0.0)):  # a deadline in the past: every computation that can be cut short is
         problem = unit_problem(X, nu, penalty)
         return problem, starting_point(problem, start), ()
 
@@ -311,7 +311,7 @@ def pose(
 def certify_iterates(
     problem: DirectionProblem, warm_start: WarmStart, points: Iterable[Iterate], stopping: Stopping
 ) -> Certified:
-    """Certify iterates until the stopping rule is met or they end, and return the best."""
+    """Certify iterates until the stopping rule is met or there are no more, and return the best."""
     best = warm_start.point or PrimalPoint(np.zeros((len(problem.c), 1)), 1.0, np.zeros(0))
     dual: DualPoint | None = None
     bound, history, status = TRIVIAL, list[Progress](), None
@@ -324,7 +324,7 @@ def certify_iterates(
                 best, dual = point, iterate.dual
             if iterate.bound is None:
                 stopping.check_deadline()
-            # The bounds of all iterates hold.
+            # The lower bound of every iterate is valid.
             bound = best_of(bound, iterate.bound or certify(problem, point, iterate.dual))
             history.append(stopping.line(iterate.n_iter, min(bound.lower, best.value), best.value))
             status = stopping.stop_reason(history[-1])
@@ -344,7 +344,7 @@ def certify_iterates(
 def finish(task: Task, problem: DirectionProblem, found: Certified) -> Result:
     """Return the best point in the user's coordinates, with the certificate of its value and of the bound.
 
-    V = 0, of value 1, replaces a V that is not certified to be better, rounding errors included.  The lower bound is
+    V = 0, with value 1, replaces a V that is not certified to be better, rounding errors included.  The lower bound is
     checked against this value and against the objective of the rounded labels.
     """
     (best, dual, bound, history, status), stopping, coordinates = found, task.stopping, problem.coordinates
@@ -387,7 +387,7 @@ def with_all_points(
     weights: PointWeights | None,
     constraints: Constraints | None = None,
 ) -> Result:
-    """Return the result with a row of F also for the points of weight 0."""
+    """Return the result with rows of F for all points, including those of weight 0."""
     if weights is None or not weights.has_zeros:
         return found
     U = problem.coordinates.transform_result(found)
@@ -397,7 +397,7 @@ def with_all_points(
 def labels_factor_of_all(
     problem: DirectionProblem, U: Factor, X_all: Array, mask: Mask, constraints: Constraints | None
 ) -> Array:
-    """Return the factor of labels for all centred points in the user's units; the mask is of those of the problem."""
+    """Return the factor of labels for all centred points in the user's units; the mask selects those of the problem."""
     F = np.asarray(problem.coordinates.labels_factor(U, X_all))
     return chunklets_of(constraints, len(X_all)).propagate(F, np.asarray(problem.labels_factor(U)), mask)
 
@@ -411,8 +411,8 @@ def with_bracket(error: DataError, bounds: Bracket) -> DataError:
 def components_of(problem: DirectionProblem, point: PrimalPoint, gap: float) -> Components | None:
     """Return the components of the features between which V is zero, numbered by first feature; None if they are one.
 
-    Those between which every optimal V is zero are certified by the gap if that takes a fraction of a second, and the
-    rows are not distributed.
+    The components between which every optimal V is zero are certified from the gap, if this takes a fraction of a
+    second and the rows are not distributed.
     """
     if not (problem.has_l1 and problem.pair_penalty.splits_into_blocks):
         return None

@@ -30,7 +30,7 @@ from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, resolve_pen
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.driver import Callback, Iterate, Stopping, WarmStart, solve_by_iterates
 
-EPS_FACTOR = 0.3  # of eps from one stage to the next; also the smoothed gap at the end of a stage, relative to eps
+EPS_FACTOR = 0.3  # ratio of eps in successive stages; also the smoothed gap that ends a stage, relative to eps
 
 
 def fista(
@@ -81,7 +81,8 @@ def fista(
     max_iter : int
         Maximum number of iterations, each with one eigendecomposition of size d (two if accelerated).
     time_limit : float, optional
-        Time limit in seconds, kept to within about a second: no eigendecomposition starts that would exceed it by much.
+        Time limit in seconds, kept to within about a second: an eigendecomposition that would exceed it by much is not
+        started.
     callback : callable, optional
         Called with each `Progress`; return True to stop the solver.
     start : Result or (d, d) array, optional
@@ -142,7 +143,7 @@ def fista(
 
 
 class BoxWithDiagonal(PairPenalty):
-    """The l1 norm with its diagonal in the maximum, as in (21): |C_jk| <= c_j c_k also where j = k."""
+    """The l1 norm with its diagonal in the maximum, as in (21): |C_jk| <= c_j c_k also for j = k."""
 
     @cached_property
     def half_width(self) -> Array:
@@ -248,7 +249,7 @@ def prox_inverse(v: Array, step: float | Array, n: int) -> Array:
 def published_dual(problem: DirectionProblem) -> SmoothedDual:
     """Return the dual of (21) as printed, with tr AV = 1; A + Diag(c)^2 replaces A if A is singular and c > 0.
 
-    It also does for all penalties but the l1 norm, which (21) does not have.
+    It does so too for all penalties except the l1 norm, which do not occur in (21).
     """
     W = whitener_of_gram(problem.A) if problem.is_large else whitener(problem.R, full_rank=False)
     if not problem.pair_penalty.is_l1 or W is None or (problem.has_l1 and W.shape[1] < len(W)):
@@ -267,7 +268,7 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
 
 
 def theta(problem: DirectionProblem, dual: SmoothedDual, U: Array, scale: float) -> float:
-    """Return theta = g/2 - scale * l1; if theta equals scale, (21) with its l1 term scaled by it solves (15)."""
+    """Return theta = g/2 - scale * l1; if theta equals scale, (21) with its l1 term multiplied by scale solves (15)."""
     return max(problem.mean_sqrt(U) / 2 - scale * dual.l1(U), 0.05)
 
 
@@ -277,7 +278,7 @@ def published_iterates(
     """Yield an iterate every 25 iterations of the paper's Algorithm 1, corrected: fixed eps and step 1/L, no restart.
 
     Once (21) is solved to eps log d, rescale its l1 term and continue.  With stop_by_paper_rule, stop as in the paper:
-    if (21) is solved to eps log d and the scale of its l1 term changes by less than a fiftieth.
+    if (21) is solved to eps log d and the scale of its l1 term changes by less than 2 %.
     """
     dual = published_dual(problem)
     n, r = dual.Z.shape
@@ -311,7 +312,7 @@ def published_iterates(
 def accelerated_iterates(
     problem: DirectionProblem, U0: Array | None, C0: Array | None, max_iter: int, tol: float
 ) -> Iterator[Iterate]:
-    """Yield iterates within stages, at their ends, and extrapolated from the ends to eps = 0, until a gap of tol.
+    """Yield iterates within stages, at their ends, and extrapolated from the ends to eps = 0, until the gap is tol.
 
     A stage minimises the dual smoothed at one eps, with C in units of its scale.  The curvature in u is diagonal: steps
     are relative to u at the start of the stage, because u is large for rows with a small quadratic form.
@@ -362,7 +363,7 @@ def accelerated_iterates(
             is_finished = bool(dual.separable_part(u) + value - primal < EPS_FACTOR * eps)
             if is_finished or done >= max_iter or done % 20 == 0:
                 yield Iterate(U, done, DualPoint(u, C))
-            # 4. Extrapolation, restarted where the momentum would increase the objective.
+            # 4. Extrapolation, restarted if the momentum would increase the objective.
             if inner(ahead[0] - u, ahead[1] - C, u - last[0], C - last[1]) > 0:
                 t = 1.0
             t, weight = momentum(t)

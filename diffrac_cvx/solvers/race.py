@@ -1,6 +1,6 @@
-"""Race of the strategies of a solver: each gets slices of work in turn, and the one with the smallest gap the largest.
+"""Race of the strategies of a solver: each gets slices of work in turn, the largest for the smallest gap.
 
-Work is counted, never timed, so that the same call gives the same result on every machine unless a limit stops it.
+Work is counted, never timed, so that a call has the same result on every machine unless a limit stops it.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,28 +17,28 @@ from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
 
 FIRST_SLICE = 8e9  # operations, a fraction of a second
 NEARLY_DONE = 0.01  # relative gap that ends the first round
-IN_VAIN = 0.9  # gap after a whole slice, relative to that before, above which the slice was in vain
-PATIENCE = 2  # whole slices in vain, after which other strategies come first
+IN_VAIN = 0.9  # ratio of the gaps after and before a whole slice, above which it counts as no progress
+PATIENCE = 2  # whole slices without progress, after which other strategies come first
 
 
 class Pause(NamedTuple):
-    """Place between iterates where a strategy may be paused."""
+    """Point between iterates at which a strategy may be paused."""
 
-    operations: float = 0.0  # of its next step, if they are many: it continues only when it may use so many
+    operations: float = 0.0  # of a long next step, which starts only if the slices allow it
 
 
-Steps = Generator[Iterate | Pause, Iterate | None, None]  # it is sent the last iterate of a strategy that has ended
+Steps = Generator[Iterate | Pause, Iterate | None, None]  # `send` passes the last iterate of a strategy that has ended
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to solve (15).
+    """Solution strategy for (15).
 
     Attributes
     ----------
     iterates : callable
-        Generator of iterates with certified bounds, and of pauses: the first before any work.  It is sent the last
-        iterate of a strategy that has ended, if any, from which it may start.
+        Generator of iterates with certified bounds, and of pauses, the first of them before any work.  `send` passes
+        the last iterate of a strategy that has ended, if any, from which it may start.
     applies : callable
         Whether the strategy can solve a problem from a warm start.
     """
@@ -48,13 +48,13 @@ class Strategy:
 
 
 class Runner:
-    """A strategy in a race: its iterates, the operations that it may use and has used, and what it has certified."""
+    """A strategy in a race: its iterates, the operations allowed and used, and its certified bounds."""
 
     def __init__(self, points: Steps) -> None:
         self.points = points
         self.last: Iterate | None = None
         self.allowed, self.used, self.pause = 0.0, 0.0, Pause()
-        self.n_iter, self.in_vain = 0, 0  # the second: whole slices in a row that hardly reduced the gap
+        self.n_iter, self.in_vain = 0, 0  # in_vain: successive whole slices that hardly reduced the gap
         self.bounds = Bracket(0.0, 1.0)
 
     @property
@@ -64,14 +64,14 @@ class Runner:
 
     @property
     def is_nearly_done(self) -> bool:
-        """Whether the certified relative gap is at most 1 %, so that the others hardly overtake it."""
+        """Whether the certified relative gap is at most 1 %, so that others are unlikely to overtake it."""
         return self.bounds.gap <= NEARLY_DONE * self.bounds.upper
 
-    def advance(self, ended: Iterate | None = None) -> Iterate | None:
-        """Return the next iterate, or None at a pause; the operations up to there are counted."""
+    def advance(self, predecessor: Iterate | None = None) -> Iterate | None:
+        """Return the next iterate, or None at a pause, and count the operations so far."""
         before = work_done()
         try:
-            found = self.points.send(ended)
+            found = self.points.send(predecessor)
         finally:
             self.used += work_done() - before
         self.pause = found if isinstance(found, Pause) else Pause()
@@ -84,7 +84,7 @@ class Runner:
         return found
 
 
-def turns(racing: Sequence[Runner]) -> list[tuple[Runner, float]]:
+def later_round(racing: Sequence[Runner]) -> list[tuple[Runner, float]]:
     """Return the strategies of a round after the first, in their order, each with its fraction of a slice."""
     first, *others = sorted(racing, key=lambda one: (one.in_vain // PATIENCE, one.bounds.gap, one.used))
     limit = 3.0 * min(one.bounds.gap for one in racing)
@@ -100,11 +100,11 @@ def race(
        this round.
     2. Then the strategy with the smallest gap comes first, with a whole slice.  The others get an eighth if their gap
        is at most three times the smallest, and otherwise wait.
-    3. After each two whole slices in a row that reduced its gap by less than a tenth each, a strategy comes after those
-       with fewer.  None is excluded, because one that waits may be the only one that still progresses.
+    3.  For every two successive whole slices that reduced its gap by less than a tenth each, a strategy moves behind
+      those with fewer of them.  None is excluded, because a waiting strategy may be the only one that still progresses.
 
-    The last one runs without a limit.  Iterations of all strategies are counted together.  The bounds of one hold for
-    all.
+    The last strategy left runs without a limit.  Iterations of all strategies are counted together, and a bound from
+    one strategy holds for all.
     """
     applicable = [one for one in strategies if one.applies(problem, warm_start)]
     if not applicable:
@@ -114,27 +114,27 @@ def race(
         one.advance()
     racing, size = list(runners), FIRST_SLICE
     failure: Exception | None = None
-    ended: Iterate | None = None
+    predecessor: Iterate | None = None
     while racing:
         is_first_round = not any(one.bounds.lower > 0.0 for one in racing)
-        for one, fraction in [(one, 1.0) for one in racing] if is_first_round else turns(racing):
+        for one, fraction in [(one, 1.0) for one in racing] if is_first_round else later_round(racing):
             if is_first_round and any(other.is_nearly_done for other in racing):
                 break
             used, gap = one.used, one.bounds.gap
             one.allowed += fraction * size
             while one.may_continue or racing == [one]:
                 try:
-                    found = one.advance(ended)
+                    found = one.advance(predecessor)
                 except StopIteration:
-                    ended = one.last
+                    predecessor = one.last
                     racing.remove(one)
                     break
                 except (ArithmeticError, ValueError, EarlyExitError) as error:
-                    ends_all = stopping.status is not None  # the limit of time, or the callback
-                    if ends_all or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
+                    stops_race = stopping.status is not None  # the limit of time, or the callback
+                    if stops_race or not (isinstance(error, EarlyExitError) or is_out_of_range(error)):
                         raise
-                    # Otherwise one strategy ends: its numbers leave the range, its matrices do not fit in memory, or
-                    # its next step would take longer than the time left.
+                    # Otherwise only this strategy ends: its numbers leave the range of doubles, its matrices do not fit
+                    # in memory, or its next step would take longer than the time left.
                     failure = failure or error
                     racing.remove(one)
                     break

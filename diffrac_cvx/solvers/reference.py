@@ -66,8 +66,8 @@ def solve(
     time_limit : float, optional
         Time limit in seconds, compilation included; CLARABEL and SCS only.  The first call also counts the seconds that
         the builder of the relaxation took, such as the import of CVXPY.  If the solve may take longer than a second,
-        the solver runs in a subprocess with one thread.  It stops a little earlier and returns its current point; if it
-        does not, the process is ended at the limit without a solution.
+        the solver runs in a subprocess with one thread.  The solver stops a little before the limit and returns its
+        current point; otherwise the subprocess is terminated at the limit, without a solution.
     memory_limit : float, optional
         Upper limit in GB on the estimated memory; by default the free memory of the machine.
     callback : callable, optional
@@ -82,7 +82,7 @@ def solve(
     Result
         The status is INACCURATE if the certified gap exceeds tol, USER_LIMIT if this is due to an iteration or time
         limit, STOPPED if the callback stopped the solver, and FAILED if it returned no solution for any other reason.
-        If the bounds are those of the best labels, as under linear constraints, it is RELAXED if only the relaxation
+        If the bounds refer to the best labels, as with linear constraints, the status is RELAXED if only the relaxation
         itself is solved to within tol.
 
     Raises
@@ -164,7 +164,7 @@ def memory_needed(size: Size, solver: str) -> float:
 
 
 def takes_long(size: Size, solver: str) -> bool:
-    """Return whether compilation or one solver step may exceed the time limit by more than is allowed."""
+    """Return whether compilation or one solver step may exceed the time limit by more than a second."""
     return size.nonzeros > QUICK_ROWS or size.side > QUICK_SIDES.get(solver, 0)
 
 
@@ -249,7 +249,7 @@ def all_variables(problem: cp.Problem) -> list[cp.Variable]:
 def make_result(
     solution: Solution, status: Status, n_iter: int, seconds: float, solver: str, relaxation: Relaxation
 ) -> Result:
-    """Return a solution as a `Result`; the trivial lower bound replaces one that a point or labels contradict."""
+    """Return a solution as a `Result`; the trivial bound replaces a lower bound that a point or labels contradict."""
     result = Result(
         value=solution.value,
         lower=solution.bracket.lower,
@@ -268,7 +268,7 @@ def make_result(
     if relaxation.pose is None:
         return result
     posed, point = relaxation.pose(), {"G": solution.G} if solution.G is not None else {"F": solution.F}
-    if posed.relaxation in ("labels", "labels_at_alpha"):  # of a failed solve there are none
+    if posed.relaxation in ("labels", "labels_at_alpha"):  # a failed solve has no labels
         point = {} if solution.labels is None else dict(zip(("labels", "direction"), solution.labels, strict=True))
     proofs = solution.proofs if result.invalid_bound is None else ()
     certificate = replace(posed, lower=result.lower, upper=result.upper, proofs=proofs, **point)

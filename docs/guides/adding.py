@@ -2,9 +2,9 @@ r"""
 Extending the package
 =====================
 
-How to add a relaxation, a solver, a rounding, a penalty, a data container, a data set or an experiment. Each is one small
-function or class and one record. The code on this page stays outside the package; the last paragraph of each section lists the
-files to change inside it.
+How to add a relaxation, a solver, a rounding, a penalty, a data container, a data set or an experiment. Each addition is one
+small function or class and one record. The code on this page stays outside the package; the last paragraph of each section lists
+the files to change inside it.
 """
 
 import numpy as np
@@ -17,8 +17,9 @@ X = planted.X
 # %%
 # A relaxation
 # ------------
-# A builder returns a `Relaxation`: a CVXPY problem, a function that reads its solved variable, and its size. That function returns
-# a `Solution`: a factor F of Y, a feasible point with its objective, and a certified lower bound, independent of what the solver reports.
+# A builder returns a `Relaxation`: a CVXPY problem, a function that reads its solved variable, and its size. That function
+# returns a `Solution`: a factor F of Y, a feasible point with its objective, and a certified lower bound, independent of the
+# solver's report.
 #
 # The example is Eq. (8) at ν = 1 with one more constraint, :math:`Y_{ij} \ge b`: two points should be on the same side. With
 # :math:`K = \tfrac1n (I - H)`, any μ and any :math:`t \ge 0`,
@@ -26,8 +27,8 @@ X = planted.X
 # .. math:: \mathrm{tr}\, K Y \ge 1^\top \mu + t b + n \min\big(0, \lambda_{\min}(K - \mathrm{Diag}(\mu) - t E)\big), \qquad
 #    E = \tfrac12 (e_i e_j^\top + e_j e_i^\top),
 #
-# for all feasible Y. The solver's multipliers are good choices of μ and t. The upper bound needs a feasible point: rows of F
-# at norm one, mixed with :math:`1 1^\top` until the constraint holds.
+# for all feasible Y. The solver's multipliers are good choices of μ and t. The upper bound needs a feasible point: F with rows of
+# norm one, mixed with :math:`1 1^\top` until the constraint is satisfied.
 
 import cvxpy as cp
 
@@ -71,9 +72,10 @@ assert linked_result.status is dc.Status.OPTIMAL
 assert linked_result.lower > free.upper
 
 # %%
-# A record in ``registry.RELAXATIONS`` registers it for `compare`, the interactive page and the documentation: its equation,
-# a summary, the parameters of its builder, the supported penalties, the rows of its matrix, and the bounds on Eq. (15) that its
-# bracket implies. An additional constraint increases the minimum, so that its upper bound is one of (15) and its lower bound is not.
+# A record in ``registry.RELAXATIONS`` registers it for `compare`, the interactive page and the documentation: its equation, a
+# summary, the parameters of its builder, the supported penalties, the rows of its matrix, and the bounds on Eq. (15) that its
+# bracket implies. An additional constraint increases the minimum, so its upper bound is also an upper bound on (15), but its
+# lower bound is not a lower bound.
 
 
 def from_linked(bounds, task):
@@ -92,14 +94,14 @@ del dc.registry.RELAXATIONS["linked"]
 
 # %%
 # Inside the package: a file in ``diffrac_cvx/relaxations/``, its record in ``diffrac_cvx/registry.py`` and its name in
-# ``diffrac_cvx/__init__.pyi``. The reference, `compare`, the interactive page and the tests then have it. A page in
-# ``docs/relaxations``, with an example, appears beside the others.
+# ``diffrac_cvx/__init__.pyi``. The API reference, `compare`, the interactive page and the tests then include it. A page in
+# ``docs/relaxations``, with an example, is added to the others automatically.
 #
 # A solver
 # --------
-# A solver of Eq. (15) is a generator of points. The common loop certifies each of them, keeps the best, and decides when to
-# stop; the generator needs no tolerances. The example has no l1 penalty. With whitened data Z the optimality condition
-# of V = UU' reads :math:`U = \tfrac1n \sum_i z_i (z_i^\top U) / \|z_i^\top U\|`, and repeating it is a solver.
+# A solver of Eq. (15) is a generator of points. The common loop certifies each of them, keeps the best, and decides when to stop;
+# the generator needs no tolerances. The example has no l1 penalty. With whitened data Z the optimality condition of V = UU' is
+# :math:`U = \tfrac1n \sum_i z_i (z_i^\top U) / \|z_i^\top U\|`; the solver iterates this equation.
 
 from diffrac_cvx.solvers import Iterate, Stopping, solve_by_iterates
 
@@ -144,8 +146,8 @@ assert not found.disagreements
 
 # %%
 # Inside the package: a module in ``diffrac_cvx/solvers/`` that imports neither CVXPY nor a relaxation, and a record in
-# ``diffrac_cvx/registry.py``, from which ``make validate`` compares it with the reference implementation. `certify_v`
-# certifies points from any other source, without this loop (:doc:`certificates`).
+# ``diffrac_cvx/registry.py``. ``make validate`` then compares the solver with the reference implementation. `certify_v` certifies
+# points from any other source, without this loop (:doc:`certificates`).
 #
 # A rounding
 # ----------
@@ -172,8 +174,8 @@ del dc.rounding.ROUNDINGS["by_median"]
 # A penalty
 # ---------
 # A penalty :math:`v^\top Q v` with Q positive definite needs no code: with :math:`Q = L L^\top` and :math:`w = L^\top v` it is
-# the ridge :math:`\|w\|_2^2` of the data :math:`X L^{-\top}`, and all bounds for w hold for v. The example prefers
-# similar weights in neighbouring columns, such as those of a spectrum. CVXPY solves the same problem as written.
+# the ridge :math:`\|w\|_2^2` of the data :math:`X L^{-\top}`, and all bounds for w are valid for v. The example favours similar
+# coefficients in neighbouring columns, such as those of a spectrum. CVXPY solves the same problem as stated.
 
 import scipy.linalg
 
@@ -195,10 +197,10 @@ print(f"{in_w.bracket}, CVXPY {reference.value:.6f}; largest difference of V {di
 assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 
 # %%
-# A penalty on pairs of features that is not quadratic is a class derived from ``PairPenalty``, the l1 norm, whose multipliers are
-# the box :math:`|C_{jk}| \le c_j c_k`. If the box has other half-widths :math:`r_{jk} c_j c_k`, with r in [0, 1] and 1 on the diagonal,
-# the class needs ``half_widths``, which all proofs and solvers ask, and three methods that take r to other coordinates.
-# In the example, pairs of neighbouring columns cost less.
+# A penalty on pairs of features that is not quadratic is a class derived from ``PairPenalty``, the l1 norm, whose dual set is the
+# box :math:`|C_{jk}| \le c_j c_k`. If the box has other half-widths :math:`r_{jk} c_j c_k`, with r in [0, 1] and 1 on the
+# diagonal, the class needs ``half_widths``, which all proofs and solvers call, and three methods that map r to other coordinates.
+# In the example, pairs of neighbouring columns are penalised less.
 
 from diffrac_cvx.problem.penalties.base import PairPenalty
 
@@ -243,26 +245,27 @@ assert ours.lower <= theirs.upper
 assert theirs.lower <= ours.upper
 
 # %%
-# Any other penalty replaces what differs: its value at a factor with its rounding error, the set K of its
-# multipliers (a safe projection onto K, rounding included; an approximate one, for steps; the maximiser at a V; the entries where V
-# is 0 because a multiplier is strictly inside), a feasible factor near an infeasible one, and its value in CVXPY. Proofs rely on what
-# it declares: ``is_box`` and ``is_even``, and without a box, that the blocks of K contain spectral-norm balls.
-# The ridge, groups, directions and their cones come with the base class. The builders, both
-# fast solvers, the certificates and the best directions of labels then support it; ``group.py`` and ``sign.py`` are
-# examples. Large problems need ``off_diagonal``, the multipliers between a working set and the other features. The cutting planes of
-# `optimal_labels` and their certificate support the l1 norm alone.
+# Any other penalty overrides the methods that differ: its value at a factor with its rounding error; the methods of the set K of
+# its multipliers (a safe projection onto K, rounding included; an approximate one, for solver steps; the maximiser at a V; the
+# entries of V that are 0 because a multiplier is strictly inside K); a feasible factor near an infeasible one; and its value in
+# CVXPY. Proofs rely on its declarations: ``is_box``, ``is_even`` and, if K is not a box, that the blocks of K contain
+# spectral-norm balls. The base class provides the ridge, groups, directions and their cones. The builders, both fast solvers, the
+# certificates and the best directions of labels then support the new penalty; ``group.py`` and ``sign.py`` are examples. Large
+# problems need ``off_diagonal``, the multipliers between a working set and the other features. The cutting planes of
+# `optimal_labels` and their certificate support the l1 norm only.
 #
-# Inside the package: a file in ``diffrac_cvx/problem/penalties/``, and a line in ``Penalty.pair_penalty``. A penalty that declares
-# something untrue has false bounds: ``tests/problem/test_penalty_contract.py`` checks every declaration, and refuses such penalties.
+# Inside the package: a file in ``diffrac_cvx/problem/penalties/``, and a line in ``Penalty.pair_penalty``. With a false
+# declaration the bounds are false: ``tests/problem/test_penalty_contract.py`` checks every declaration, and fails for such
+# penalties.
 #
 # A data container
 # ----------------
-# Solvers and certificates use sums over the points, independent of the storage. A container is a class that yields its rows
-# a block at a time; the sums and their error bounds follow. The bounds assume that each entry has an error of a few roundings of
-# itself and that each column has mean zero up to rounding: subtract the mean of a column far from zero, then that of what is left.
-# A method that is overridden with another formula must be as accurate as the sum over the rows that it replaces. ``means`` gives
-# the means that were subtracted, by which columns of rounding noise are recognised; ``__array__`` gives the table with its means,
-# for weights, constraints and estimators.
+# Solvers and certificates use sums over the points, independent of the storage format. A container is a class that yields its
+# rows one block at a time; the base class derives the sums and their error bounds. The bounds assume that each entry has an error
+# of a few roundings of itself and that each column has mean zero up to rounding: for a column far from zero, subtract the mean,
+# and then the mean of the result. A method that is overridden with another formula must be as accurate as the sum over the rows
+# that it replaces. ``means`` returns the subtracted means, which are used to detect columns of pure rounding error. ``__array__``
+# returns the table with its means, for weights, constraints and estimators.
 #
 # Inside the package: one file in ``diffrac_cvx/points/``, and a line each in ``tests/forms.py`` and ``tests/points/test_points.py``,
 # which compares every container with the sums of the array.
@@ -270,30 +273,31 @@ assert theirs.lower <= ours.upper
 # A strategy of low_rank
 # ----------------------
 # ``low_rank`` runs several strategies in turn and gives most of the work to the one with the smallest gap, see
-# ``diffrac_cvx/solvers/race.py``. A strategy is a file with two functions: whether it applies to a problem, and a generator, and
-# a line in ``STRATEGIES`` of ``diffrac_cvx/solvers/factored/solver.py``. The generator yields an ``Iterate`` with a factor U,
-# a dual point and certified bounds, without which it cannot lead; first, and wherever else it may be paused, it yields a
-# ``Pause`` with the operations of its next step if they are many. It calls ``check_deadline`` in long loops, counts work outside
-# the package's linear algebra by ``count_work``, and takes at most ``stopping.max_iter`` steps. Points may be neither in memory
-# nor dense, and a warm start may be sparse. ``tests/solvers/test_strategy_contract.py``, with a case for the strategy, checks it
-# alone, and ``tests/solvers/test_race.py`` the race.
+# ``diffrac_cvx/solvers/race.py``. A strategy is a file with two functions, a test of whether it applies to a problem and a
+# generator, and a line in ``STRATEGIES`` of ``diffrac_cvx/solvers/factored/solver.py``. The generator yields an ``Iterate`` with
+# a factor U, a dual point and certified bounds; without bounds it cannot lead the race. First, and wherever else it may be
+# paused, it yields a ``Pause``, with the number of operations of its next step if that is large. It calls ``check_deadline`` in
+# long loops, counts work outside the package's linear algebra by ``count_work``, and takes at most ``stopping.max_iter`` steps.
+# Points may be neither in memory nor dense, and a warm start may be sparse. ``tests/solvers/test_strategy_contract.py``, with a
+# case for the strategy, tests it alone, and ``tests/solvers/test_race.py`` tests the race.
 #
 # A data set
 # ----------
-# A record has the description, source and licence of the set, and the checksum of its file: a gzipped CSV
-# with the label last, LIBSVM text, or an ``.npz`` with X and Y. The record goes to ``diffrac_cvx/datasets/catalog.toml``. A file that
-# may be redistributed goes to ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/data/origins.py``, from which
-# ``make data`` rebuilds it. Any other is read from the folder ``DIFFRAC_DATA_HOME``, and gets an address, which ``datasets.fetch`` reads.
+# A record contains the description, source and licence of the data set, and the checksum of its file: a gzipped CSV with the
+# label last, LIBSVM text, or an ``.npz`` with X and Y. Add the record to ``diffrac_cvx/datasets/catalog.toml``. Put a file that
+# may be redistributed into ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/data/origins.py``, from which
+# ``make data`` rebuilds it. Any other file is read from the folder ``DIFFRAC_DATA_HOME``; its record needs an address, from which
+# ``datasets.fetch`` downloads it.
 #
 # Your own table needs no record: ``diffrac-cvx cluster table.csv`` (:doc:`/command_line`), or
 # `datasets.read_table`.
 #
 # An experiment
 # -------------
-# An experiment consists of the cells, a function that measures one cell, a function that plots the table, and
-# the findings: tables with a caption, and rules that give a verdict on them. Its command runs the cells in processes of one
-# thread each, resumes after an interruption, and writes the table, the figure and the findings. The seed of a cell depends on
-# the cell alone. The file below contains all of it; a larger one is a folder with ``cells.py``, ``plot.py`` and ``findings.py``.
+# An experiment consists of the cells, a function that measures one cell, a function that plots the table, and the findings:
+# tables with a caption, and rules that give a verdict on them. Its command runs the cells in processes of one thread each,
+# resumes after an interruption, and writes the table, the figure and the findings. The seed of a cell depends on the cell alone.
+# The file below contains a complete experiment; a larger one is a folder with ``cells.py``, ``plot.py`` and ``findings.py``.
 
 FILE = '''
 """Error of the relaxation without a penalty against the noise on the labels."""
@@ -366,7 +370,8 @@ assert status == 0
 
 # %%
 # Inside the project: a folder in ``experiments/`` with ``cells_of`` and ``measure`` in ``cells.py``, ``findings`` in
-# ``findings.py`` and ``draw`` in ``plot.py``, or all in ``cells.py``; ``make NAME`` and ``python -m experiments NAME`` then run it, and
-# ``make help`` prints the first line of its docstring. With a ``TITLE`` and an ``ABOUT`` beside its findings, ``make reproduction``
-# writes its section of the page :doc:`/beyond`. A result on a statement of the paper is a ``Rule`` that names the statement, over
-# the table of a ``Finding``; ``tests/experiments/rule_tables`` has tables on which it agrees, agrees in part and differs.
+# ``findings.py`` and ``draw`` in ``plot.py``, or all in ``cells.py``; ``make NAME`` and ``python -m experiments NAME`` then run
+# it, and ``make help`` prints the first line of its docstring. If the module of its findings also has a ``TITLE`` and an
+# ``ABOUT``, ``make reproduction`` writes its section of the page :doc:`/beyond`. A result on a statement of the paper is a
+# ``Rule`` that names the statement, applied to the table of a ``Finding``; ``tests/experiments/rule_tables`` has tables on which
+# it agrees, agrees in part and differs.

@@ -4,7 +4,7 @@ The derivative of the value
 
 How does the optimal value change if the penalty changes, or if a point moves? A line of NumPy computes this from the
 solution, without solving again. At the optimal V of problem (15), the derivative of the optimal value is that of the
-objective with V held fixed (the envelope theorem), and the objective is simple in everything but V:
+objective with V held fixed (the envelope theorem), and the objective depends on everything except V in a simple way:
 
 .. math:: 1 - 2 \sum_i p_i \sqrt{x_i^\top V x_i} + \sum_i p_i\, x_i^\top V x_i + \sum_j \rho_j V_{jj}
    + \sum_{jk} \sqrt{\lambda_j \lambda_k}\, |V_{jk}| ,
@@ -20,8 +20,8 @@ the ridge ρ, one for all columns :math:`\mathrm{tr}\, V`
 point :math:`x_i`                :math:`2 p_i V^{1/2} (V^{1/2} x_i - F_i)`, minus :math:`p_i` times the sum of these over all points
 ================================ ==================================================================================================
 
-:math:`F_i`, the vector of unit length that stands for the label of point i, is :math:`V^{1/2} x_i` at length one. So the row of a
-point is zero where :math:`V^{1/2} x_i` has length one, and grows with the distance from that.
+:math:`F_i`, the unit vector that represents the label of point i, is :math:`V^{1/2} x_i` scaled to length one. So the derivative
+in a point is zero if :math:`V^{1/2} x_i` has length one, and grows with the difference from this length.
 """
 
 import matplotlib.pyplot as plt
@@ -37,15 +37,16 @@ print(
 )
 
 # %%
-# It is the derivative if the optimal V is unique. Otherwise the value has one-sided derivatives only, and the result is that of
-# one optimal V. It is as accurate as V: its error is at most of the order of the square root of the certified gap. It does not
-# exist at points with :math:`x_i^\top V x_i = 0`, where the root has a kink, and in constant columns without a penalty.
+# This is the derivative if the optimal V is unique. Otherwise the value has only one-sided derivatives, and the result refers to
+# one optimal V. It is as accurate as V: its error is at most of the order of the square root of the certified gap. The derivative
+# does not exist at points with :math:`x_i^\top V x_i = 0`, where the square root has a kink, and in constant columns without a
+# penalty.
 #
 # The whole path from a few solutions
 # -----------------------------------
-# The value is concave in λ, in the ridge and in ν. This has two consequences. The line with the slope of *any* V, optimal or not,
-# through its upper bound is nowhere below the path; and a chord between two lower bounds is nowhere above it. So a few solutions
-# bracket the path everywhere, and the next λ is best placed where the bracket is widest.
+# The value is concave in λ, in the ridge and in ν. This has two consequences. The line through the upper bound of *any* V,
+# optimal or not, with the slope of this V is nowhere below the path; and a chord between two lower bounds is nowhere above it. So
+# a few solutions bracket the path everywhere, and the next λ is best placed where the bracket is widest.
 
 grid, found = np.linspace(0.002, 0.5, 500), {}
 
@@ -91,9 +92,9 @@ ax.legend()
 # %%
 # Which points matter
 # -------------------
-# The norm of row i of the derivative in X is the largest rate at which the value changes if point i moves. Here are two groups
-# in the plane, and three unusual points: one far out along the direction of the split, one between the groups, and one
-# farther out, across the direction.
+# The norm of row i of the derivative in X is the largest rate at which the value changes if point i moves. Here are two groups in
+# the plane, and three unusual points: one far out along the direction of the split, one between the groups, and one even farther
+# out, perpendicular to the direction.
 
 rng = np.random.default_rng(0)
 groups = rng.standard_normal((80, 2)) * [0.15, 0.6] + np.outer(
@@ -112,15 +113,15 @@ for name, norm, length in zip(odd, norms[80:], lengths[80:], strict=True):
     print(f"{name:11} {times:2.0f} times the median of the others, length {length:.2f}")
 
 # %%
-# The point far along has a vector :math:`V^{1/2} x_i` that is much too long: it changes the scale of the direction, as an outlier does
-# in least squares; the points on the inner and the outer sides of both groups do so less. The point across is the farthest from
-# the mean, and an outlier by any distance; but V has little weight in its direction, and the split hardly depends on it. The one
-# between the groups has a short vector, along the second direction of V, which has little weight too. So a large row means
-# that the *value* depends on the point, not that the point is far from the others.
+# The point far along has a vector :math:`V^{1/2} x_i` that is much too long: it changes the scale of the direction, as an outlier
+# does in least squares; the points on the inner and outer sides of both groups do so to a smaller extent. The point "far across"
+# is the farthest from the mean, and an outlier by any distance; but V has little weight in its direction, and the split hardly
+# depends on it. The point between the groups has a short vector, along the second direction of V, which has little weight too. So
+# a large row means that the *value* depends on the point, not that the point is far from the others.
 #
-# To check, we move each unusual point by 0.01 against its row, and solve the problem again: the value decreases by the length of the
-# step times the norm. Over a long step this holds approximately for the outlier only: a point whose row is small is almost where it
-# costs least.
+# To check this, we move each unusual point by 0.01 in the direction opposite to its row, and solve the problem again: the value
+# decreases by the length of the step times the norm of the row. For a long step this remains approximately true for the outlier
+# only: a point with a small row is already close to its position of lowest cost.
 
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 ax.scatter(*points.T, s=6 + 12000 * norms, color="#2166ac", alpha=0.6)

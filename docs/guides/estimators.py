@@ -34,9 +34,9 @@ print(f"of one constant label {dc.metrics.clustering_error(y, np.ones(len(y))):.
 ProjectionDisplay.from_estimator(model, X, y).plot()
 
 # %%
-# ``labels_`` are those of the direction: the rounded solution gives a direction, by penalised least squares, and its
-# projections are split in two. So the same rule applies to new points. The labels of the rounding itself need
-# not be a threshold of any direction, and may differ:
+# ``labels_`` are derived from the direction: penalised least squares on the rounded solution gives a direction, and its
+# projections are split in two. So the same rule applies to new points. The labels of the rounding itself need not be given by a
+# threshold along any direction, and may differ:
 
 rounded = dc.rounding.kmeans_centered(model.result_.F)
 differ = min(np.sum(rounded != found), np.sum(rounded == found))
@@ -45,8 +45,8 @@ print(f"points on which the two differ: {differ} of {len(y)}")
 # %%
 # New points
 # ----------
-# ``predict`` gives the cluster of new points, ``decision_function`` their distance to the threshold along the direction,
-# ``transform`` the projection itself. Names of features are kept. :doc:`saving` stores the model in a file.
+# ``predict`` returns the cluster of new points, ``decision_function`` their distance from the threshold along the direction, and
+# ``transform`` the projection itself. Feature names are preserved. :doc:`saving` shows how to store the model in a file.
 
 frame = pd.DataFrame(X, columns=[f"feature {j}" for j in range(X.shape[1])])
 half = dc.DiffracClustering(lam=0.01).set_output(transform="pandas").fit(frame[:400])
@@ -56,9 +56,9 @@ print(half.transform(frame[400:403]).round(2))
 # %%
 # Sample weights
 # --------------
-# ``fit(X, sample_weight=w)`` weights the points in all means, including those that centre and scale the features: a weight of
-# 2 is equivalent to a repeated point, and only the proportions matter. A point of weight 0 has no influence, but gets a label. So equal
-# rows can be merged, with the same labels and bounds. Three of these features are grades from 1 to 10:
+# ``fit(X, sample_weight=w)`` weights the points in all means, including those that centre and scale the features: a weight of 2
+# is equivalent to a repeated point, and only the proportions matter. A point of weight 0 has no influence, but gets a label. So
+# equal rows can be merged without a change of labels and bounds. Three of these features are grades from 1 to 10:
 
 grades = X[:, 1:4]
 rows, counts = np.unique(grades, axis=0, return_counts=True)
@@ -72,8 +72,8 @@ assert np.array_equal(merged.predict(grades), full.labels_)
 # %%
 # `low_rank`, `v_space`, `find_components` and the certificates of V, of labels and of clusters take ``sample_weight`` too.
 #
-# ``score`` is the squared correlation of predicted labels and projections on the points given. On held-out points it needs
-# no true labels, so that ``GridSearchCV`` works without changes; :doc:`choosing` has a better rule. :doc:`saving` has pipelines,
-# :doc:`/auto/tutorial/many_labels` the problem of `MultiLabelDiffrac`.
+# ``score`` is the squared correlation of predicted labels and projections on the given points. It needs no true labels, so
+# ``GridSearchCV`` works without changes; :doc:`choosing` describes a better rule. For pipelines see :doc:`saving`, and for the
+# problem of `MultiLabelDiffrac` see :doc:`/auto/tutorial/many_labels`.
 
 plt.show()

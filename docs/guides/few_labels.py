@@ -3,8 +3,8 @@ Semi-supervised classification
 ==============================
 
 Labels are often expensive: a doctor diagnoses twenty of three hundred patients, and the other rows have no label. A supervised
-method learns from the twenty labels alone. `DiffracClassifier` learns from all rows: it solves the relaxation for the whole
-table, in which the rows with known labels are one row.
+method learns from the twenty labelled rows only. `DiffracClassifier` learns from all rows: it solves the relaxation for the whole
+table, with the rows of known labels merged into one row.
 """
 
 import numpy as np
@@ -28,43 +28,45 @@ right = np.mean(supervised.predict(X[hidden]) == names[hidden])
 print(f"by ridge regression on the 20 labels: {right:.2f}")
 
 # %%
-# That is one data set and one draw of labels; the table below has many. Labels are numbers or text. As in `Constraints`, None, NaN,
-# pd.NA and "" mean unlabelled, and so does -1 beside two or more other values, as in scikit-learn, with a warning. Any other mark
-# is passed as ``unlabelled=``. ``transduction_`` has the class of every row, with the known labels unchanged;
-# ``predict`` and ``decision_function`` are for new rows.
+# This is one data set and one random choice of labelled rows; ``make few-labels``, below, measures many. Labels are numbers or
+# text. As in `Constraints`, None, NaN, pd.NA and "" mean unlabelled. So does -1 if there are two or more other values, as in
+# scikit-learn, with a warning. Pass any other mark as ``unlabelled=``. ``transduction_`` contains the class of every row, with
+# the known labels unchanged; use ``predict`` and ``decision_function`` for new rows.
 #
 # Certified bounds
 # ----------------
-# The relaxation with known labels has certified bounds too, and the labels found have a certified optimality gap among all labels that
-# agree with the known ones, in the cost of Eq. (9). If all labels are known the relaxation is exact, and the classifier is
-# ridge regression.
+# The relaxation with known labels has certified bounds too. The resulting labels have a certified optimality gap in the cost of
+# Eq. (9), among all labels that agree with the known ones. If all labels are known, the relaxation is exact, and the classifier
+# is ridge regression.
 
 print(f"relaxation: optimum proved to lie in {model.result_.bracket}")
 gap = dc.format_upper(model.label_gap_)
 print(f"no labels that agree with the known ones are better by more than {gap}")
 
 # %%
-# This does not prove that the classes are what explains the table best.
+# This does not prove that the classes are the best explanation of the table.
 #
 # Parameter selection
 # -------------------
-# The many unlabelled rows outweigh a few labels: if their clusters are not the classes, equal weights mislead. And a
-# ridge prefers directions of large variance, which need not separate the classes. So by default, ``ridge="auto"`` and
-# ``labeled_weight="auto"``, the classifier cross-validates on the known labels: it tries four ridges, with equal weights and with
-# 95 % of the weight on the known rows, which is close to the supervised fit. It selects the pair with the smallest squared error.
+# The many unlabelled rows outweigh a few labelled ones: if their clusters are not the classes, equal weights mislead. Moreover, a
+# ridge favours directions of large variance, which need not separate the classes. So by default (``ridge="auto"`` and
+# ``labeled_weight="auto"``) the classifier is cross-validated on the known labels. It tries four ridges, each with equal weights
+# and with 95 % of the weight on the labelled rows, which is close to the supervised fit. It selects the pair with the smallest
+# squared error.
 
 print(
     f"ridge {model.ridge_}, least fraction of the weight on the known rows: {model.labeled_weight_}"
 )
 
 # %%
-# That takes up to forty fits; fixed values of both take one.
+# The selection takes up to forty fits; with fixed values of both there is only one.
 
 # %%
 # More than two classes
 # ---------------------
-# The labelled rows of each class become one row. The unlabelled rows are assigned to the nearest class, first in the metric of the
-# solution, then alternately in that of affine functions fitted to the classes; the known labels stay fixed.
+# The labelled rows of each class become one row. The unlabelled rows are assigned to the nearest class in the metric of the
+# solution. Then fits of affine functions to the classes alternate with assignments to the nearest class in the metric of these
+# functions; the known labels stay fixed.
 
 Z, species = load_iris(return_X_y=True)
 three = np.full(len(Z), -1)
@@ -74,14 +76,14 @@ right = np.mean((iris.transduction_ == species)[three < 0])
 print(f"iris, two labels of each species: {right:.2f} of the others in theirs")
 
 # %%
-# One class against the rest was worse on iris, wine and digits, because the rest does not form a cluster.
+# Training one class against the rest was worse on iris, wine and digits, because the rest does not form a cluster.
 #
 # When it helps
 # -------------
-# ``make few-labels`` compares the classifier with ridge regression on the same labels and with label spreading (:doc:`/beyond`). It
-# helps with very few labels: with six it is better than ridge regression on many of these sets, and worse on few. With twenty
-# or more, ridge regression on the labels alone, its weight chosen by leave-one-out cross-validation, is as good or better on average,
-# and faster. The largest losses are on data with one small class, such as yeast or thyroid: the relaxation at ν = 1 prefers clusters
-# of equal size. If the classes do not form clusters, as with sonar echoes or disorders of the liver, the unlabelled rows carry no
-# information, and at best nothing is lost. A fixed ridge of 0.3 was clearly worse on sets whose classes differ along a direction of
-# small variance, such as crabs.
+# ``make few-labels`` compares the classifier with ridge regression on the same labels and with label spreading (:doc:`/beyond`).
+# It helps if there are very few labels: with six labels it is better than ridge regression on many of these data sets, and worse
+# on few. With twenty or more, ridge regression on the labelled rows, with its weight chosen by leave-one-out cross-validation, is
+# as good or better on average, and faster. The largest losses are on data with one small class, such as yeast or thyroid: the
+# relaxation at ν = 1 favours clusters of equal size. If the classes do not form clusters, as in the data on sonar echoes or liver
+# disorders, the unlabelled rows carry no information, and at best nothing is lost. A fixed ridge of 0.3 was clearly worse on data
+# sets whose classes differ along a direction of small variance, such as crabs.

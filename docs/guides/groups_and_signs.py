@@ -2,27 +2,27 @@ r"""
 Feature groups and sign constraints
 ===================================
 
-Two things are often known about the columns of a table in advance. Some of them belong together, such as the one-hot columns of one
-category or the items of one questionnaire. And larger values of some indicate one of the two clusters, as more symptoms indicate
-disease. Both can be specified by the names of the columns, wherever a penalty is set; the certified bounds then hold for the
-constrained problem.
+Two things are often known about the columns of a table in advance. Some columns belong together, such as the one-hot columns of
+one categorical variable or the items of one questionnaire. And larger values of some columns indicate one of the two clusters, as
+more symptoms indicate disease. Both can be specified by column names, wherever a penalty is set; the certified bounds then refer
+to the constrained problem.
 
 **Groups.** The l1 penalty selects columns. With groups it selects groups: the term is
 
 .. math::
     \Big(\sum_g w_g \|v_g\|_2\Big)^2, \qquad \text{relaxed:}\quad \sum_{gh} w_g w_h \|V_{gh}\|_*,
 
-with the nuclear norms of the blocks of V, so that a group is selected or excluded as a whole. ``lam`` is the square of the weights.
-``group_weights="size"`` multiplies it by the number of columns of each group, so that the penalty of a group is about that of its
-columns one by one; otherwise large groups are penalised less. Groups of one column each are the l1 penalty, and one group of all
-columns is a ridge.
+with the nuclear norms of the blocks of V, so that a group is selected or excluded as a whole. ``lam`` is the square of the
+weights. ``group_weights="size"`` multiplies it by the number of columns of each group, so that a group is penalised about as much
+as its separate columns; otherwise large groups are penalised less. Groups of one column each give the l1 penalty, and a single
+group of all columns gives a ridge.
 
-Nuclear norms and not the Frobenius norms of the blocks, which give the same penalty at :math:`V = vv^\top`: at higher rank they
-give less, so that the relaxation with nuclear norms is the tighter one, by up to .0048 on eight points in two groups of two columns.
+Frobenius norms of the blocks would give the same penalty at :math:`V = vv^\top`. At higher rank they are smaller, so the
+relaxation with nuclear norms is tighter, by up to .0048 on eight points in two groups of two columns.
 
-**Signs.** ``nonnegative`` names columns with :math:`v_j \ge 0`; the relaxation has :math:`V_{jk} \ge 0` for the pairs of them.
-Larger values of these columns then indicate cluster 1. Signs refer to one direction, so they require two clusters. A penalty has
-groups or signs, not both.
+**Signs.** ``nonnegative`` names columns with :math:`v_j \ge 0`; the relaxation has :math:`V_{jk} \ge 0` for pairs of them. Larger
+values of these columns then indicate cluster 1. Sign constraints refer to one direction, so they require two clusters. A penalty
+can have groups or sign constraints, but not both.
 """
 
 import numpy as np
@@ -33,10 +33,10 @@ from diffrac_cvx.plotting import PathDisplay
 from diffrac_cvx.problem.formatting import format_ends
 
 # %%
-# A planted table
-# ---------------
-# Twelve panels of four columns, of which the first differs between two groups of points, each of its columns a little. A data
-# frame has names, and `datasets.column_groups` makes groups of them: here the part before the first underscore.
+# A simulated table
+# -----------------
+# The table has twelve panels of four columns. In the first panel, each column differs slightly between two groups of points.
+# `datasets.column_groups` derives groups from the column names of a data frame: here from the part before the first underscore.
 
 rng = np.random.default_rng(0)
 y = rng.choice([-1.0, 1.0], 80)
@@ -60,12 +60,12 @@ for title, options in (
 print("groups in use:", model.groups_used_)
 
 # %%
-# This is one table; :doc:`planted_groups` measures on many when the groups are found.
+# This is one table; :doc:`planted_groups` describes when the groups are found, measured on many tables.
 #
 # Along a path
 # ------------
-# `lambda_path` takes a penalty with groups or signs too, and multiplies its ``lam`` by lambda. The plot has a line for each
-# group, its norm :math:`\|v_g\|_2`: the planted group remains.
+# `lambda_path` also accepts a penalty with groups or signs, and multiplies its ``lam`` by lambda. The plot shows the norm
+# :math:`\|v_g\|_2` of each group: the planted group remains.
 
 unit = dc.Penalty(lam=[len(columns) for columns in groups.values()], ridge=0.3, groups=groups)
 path = dc.paths.lambda_path(X, np.geomspace(0.02, 1.0, 10), unit, tol=1e-3)
@@ -74,9 +74,10 @@ PathDisplay(path).plot(labeled=3)
 # %%
 # Categories
 # ----------
-# One-hot encoding turns a categorical column into one binary column per category. With an l1 penalty alone some of these columns may be
-# selected and others not, which is hard to interpret, because the encoding is redundant. In the program, ``--one-hot`` with
-# ``--lambda`` makes a group of each category's columns, weighted by their number; ``--feature-groups none`` does not.
+# One-hot encoding turns a categorical column into one binary column per category. With an l1 penalty alone some of these columns
+# may be selected and others not, which is hard to interpret, because the encoding is redundant. In the program, ``--one-hot``
+# with ``--lambda`` makes the columns of each categorical variable a group, weighted by their number; ``--feature-groups none``
+# disables this.
 #
 # .. code-block:: console
 #
@@ -84,7 +85,7 @@ PathDisplay(path).plot(labeled=3)
 #    $ diffrac-cvx cluster table.csv --lambda 0.1 --nonnegative age,dose
 #    $ diffrac-cvx cluster table.csv --lambda 0.1 --feature-groups groups.csv
 #
-# Here is the table of heart patients, of which four columns are categories:
+# Here is the table of heart patients, in which four columns are categorical:
 
 numbers, ill = dc.datasets.load("heart", scaling="none")
 names = ["age", "sex", "pain", "pressure", "cholesterol", "sugar", "ecg"]
@@ -101,12 +102,12 @@ for title, options in (
     print(f"{title:8}", [heart.columns[j] for j in model.support_])
 
 # %%
-# The group is selected as a whole. A category is itself a perfect partition of the points, with or without feature groups, so such a
-# split is no evidence of clusters.
+# The group is selected as a whole. A categorical variable is itself a perfect partition of the points, with or without feature
+# groups, so such a split is not evidence of clusters.
 
 # %%
-# So we use the numeric columns only. Heart patients are older, more of their vessels are narrowed, the ST segment is depressed more;
-# their heart rate is lower, so the sign of this column is flipped before it is constrained:
+# So we use the numeric columns only. Heart patients are older, have more narrowed vessels and a more depressed ST segment. Their
+# heart rate is lower, so the sign of this column is flipped before it is constrained:
 
 plain = heart[["age", "pressure", "cholesterol", "rate", "depression", "vessels"]]
 turned = plain.assign(rate=-plain["rate"])
@@ -125,20 +126,20 @@ for title, table, signs in (
 # %%
 # What to expect
 # --------------
-# - Groups help if the columns of a group are informative together and each alone only weakly. If single columns are informative, the
-#   l1 penalty without groups selects them, and groups add their neighbours.
-# - Signs that agree with the solution only determine which cluster is called 1. They matter if the data are weak: then a
-#   coefficient that would have the wrong sign is 0.
+# - Groups help if the columns of a group are informative together, but each of them only weakly. If single columns are
+#   informative, the l1 penalty without groups selects them, whereas groups also include the other columns of their group.
+# - Signs that agree with the solution only determine which cluster is called 1. They matter if the data are weak: a coefficient
+#   that would have the wrong sign is then 0.
 # - Wrong signs are enforced too: the cost increases, and a coefficient that would be negative without the constraint is 0. Compare
 #   ``lower_bound_`` with and without them.
-# - With known labels of points, in `Constraints` or `DiffracClassifier`, the labels determine which cluster is 1, and signs that
-#   contradict them make these coefficients 0.
-# - A solve with groups or signs takes about as long as one with an l1 penalty. Signs of very many columns take longer, as
-#   :math:`V_{jk} \ge 0` is one constraint for each pair.
+# - If labels of points are known (`Constraints`, `DiffracClassifier`), they determine which cluster is 1; coefficients whose sign
+#   constraint contradicts them become 0.
+# - A solve with groups or signs takes about as long as one with an l1 penalty. Sign constraints on very many columns take longer,
+#   because :math:`V_{jk} \ge 0` is one constraint for each pair.
 #
 # Where to specify them
 # ---------------------
-# In `Penalty`, which all solvers, relaxations, certificates and `compare` accept; `DiffracClustering`, `DiffracClusteringCV`,
-# `DiffracClassifier`; `lambda_path`; the program's ``--feature-groups`` and
-# ``--nonnegative``. The relaxations in the labels alone do not support them: they raise an error, and `compare` skips them with a note.
-# `structure_test` permutes the columns of a group together, so that its null data keep the dependence inside a group.
+# Groups and signs can be specified in `Penalty`, which all solvers, relaxations, certificates, paths and `compare` accept; in
+# `DiffracClustering`, `DiffracClusteringCV` and `DiffracClassifier`; and by the program's options ``--feature-groups`` and
+# ``--nonnegative``. Relaxations in the labels alone do not support them: they raise an error, and `compare` skips them with a
+# note. `structure_test` permutes the columns of a group together, so that its null data preserve the dependence within a group.

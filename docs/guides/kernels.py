@@ -2,11 +2,10 @@ r"""
 Nonlinear boundaries with kernel features
 =========================================
 
-`DiffracClustering` splits along a direction, so it cannot separate concentric rings or two crescents.
-In kernel features, a direction is a curve in the plane of the points. scikit-learn computes such features, with ``Nystroem``
-or ``RBFSampler``; in a pipeline before the estimator they need no new code here, and the bounds are still certified. This
-page explains for which problem they hold, how to choose the bandwidth without labels and when that fails, and the effect of the
-rank.
+`DiffracClustering` splits along a direction, so it cannot separate concentric rings or two crescents. In kernel features, a
+direction is a curve in the plane of the points. scikit-learn computes such features, with ``Nystroem`` or ``RBFSampler``; in a
+pipeline before the estimator they need no additional code, and the bounds are still certified. This page explains for which
+problem the bounds are valid, how to choose the bandwidth without labels and when this fails, and the effect of the rank.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +33,7 @@ def kernel(gamma, n_components=100, seed=0):
 
 
 def curved(gamma, **how):
-    """The same, and the split; kernel features are not standardised again."""
+    """Kernel features, then the split; the features are not standardised again."""
     return make_pipeline(
         kernel(gamma, **how), dc.DiffracClustering(standardize=False, ridge=RIDGE)
     )
@@ -43,9 +42,9 @@ def curved(gamma, **how):
 # %%
 # Rings and moons
 # ---------------
-# Two sets of 400 points, four replications of each at two levels of noise, each with its own sample of the 100
-# points from which ``Nystroem`` computes its features. The numbers are adjusted Rand indices with the true groups. The bandwidth
-# is 8 throughout; it was chosen using the labels, unlike in *Choosing the bandwidth*, below.
+# Two data sets of 400 points are simulated, with four replications at each of two noise levels. Each replication draws its own
+# 100 points, from which ``Nystroem`` computes its features. The numbers are adjusted Rand indices with the true groups. The
+# bandwidth is 8 throughout; it was chosen by means of the labels, unlike in *Choosing the bandwidth*, below.
 
 print("set    noise   linear: median    with the kernel: median  least")
 for name, draw in SETS.items():
@@ -60,9 +59,9 @@ for name, draw in SETS.items():
         assert middle[0] < 0.6 < 0.95 < middle[1]
 
 # %%
-# A line through the rings is useless. One through the moons has an index of about a half: it assigns about six of seven
-# points correctly. The boundary, where the score is 0, is drawn black; far from all points, as in the middle of the
-# rings, the score is not meaningful. ``model.predict`` labels new points by the side of the boundary.
+# A line through the rings is useless. A line through the moons has an index of about a half: it assigns about six of seven points
+# correctly. The boundary, where the score is 0, is drawn in black. Far from all points, as in the middle of the rings, the score
+# is not meaningful. ``model.predict`` labels new points by the side of the boundary on which they lie.
 
 figure, axes = plt.subplots(2, 2, figsize=(7, 6.4), layout="constrained")
 for row, (name, draw) in zip(axes, SETS.items(), strict=True):
@@ -87,22 +86,22 @@ plt.show()
 # %%
 # Certified bounds
 # ----------------
-# The estimator sees a table of 100 columns, the features of the map. **No split of these points costs less than the
-# lower end of the bracket** (Eq. 9), where the cost of labels y in -1 and 1 is the residual of the best function
+# The estimator receives a table of 100 columns, the features of the map. **No split of these points costs less than the lower
+# bound** of Eq. (9). The cost of labels y in {-1, 1} is the residual of the best function
 # :math:`f(x) = v^\top \varphi(x)` of the features,
-# :math:`\tfrac1n \sum_i (y_i - \bar y - f(x_i) + \bar f)^2 + \bar y^2 + \text{ridge}\, \|v\|^2`, and the labels found are at
-# most ``label_gap_`` above the best of all. Which of the two ends is a bound for the kernel
-# :math:`k(x, z) = e^{-\gamma \|x - z\|^2}` itself depends on the map:
+# :math:`\tfrac1n \sum_i (y_i - \bar y - f(x_i) + \bar f)^2 + \bar y^2 + \text{ridge}\, \|v\|^2`, and the cost of the returned
+# labels is at most ``label_gap_`` above the lowest cost. The map determines which of the two bounds is also valid for the kernel
+# :math:`k(x, z) = e^{-\gamma \|x - z\|^2}` itself:
 #
-# - **Nystroem: the upper end.** A function of the features is one of the kernel's space, a sum of
-#   :math:`k(\cdot, z)` over the points z drawn, and its norm there is at most :math:`\|v\|`. So the optimum of the kernel lies
-#   at or below the upper end. *The lower end is not a bound for it*: functions that are no such sum may cost less.
-# - **Nystroem with a component for each point: both ends.** The features then have all products :math:`k(x_i, x_j)`, and
-#   no other function of the kernel's space costs less. It takes a table of n × n.
-# - **RBFSampler: neither end.** Its products are unbiased, with an error of about one over the square root of
-#   the number of components.
+# - **Nystroem: the upper bound.** A function of the features is in the kernel's space, as a sum of :math:`k(\cdot, z)` over the
+#   sampled points z, and its norm there is at most :math:`\|v\|`. So the optimum for the kernel is at most the upper bound. *The
+#   lower bound is not valid for the kernel*: functions that are not such a sum may cost less.
+# - **Nystroem with a component for each point: both bounds.** The features then have all products :math:`k(x_i, x_j)`, and no
+#   other function of the kernel's space costs less. This requires an n × n table.
+# - **RBFSampler: neither bound.** Its products are unbiased estimates, with an error of about one over the square root of the
+#   number of components.
 #
-# All of this ignores the rounding errors of the features: the proofs take the table that reaches the estimator as exact.
+# These statements ignore the rounding errors of the features: the proofs treat the table that the estimator receives as exact.
 
 for name, draw in SETS.items():
     X, y = draw(0, 0.05)
@@ -113,14 +112,14 @@ for name, draw in SETS.items():
     assert exact.lower_bound_ <= few.upper_bound_
 
 # %%
-# The bounds are about the cost. They do not imply that the groups are meaningful, that another bandwidth would show the same ones, or
-# anything about new points.
+# The bounds refer to the cost only. They do not imply that the groups are meaningful, or that another bandwidth would find the
+# same groups, or anything about new points.
 #
 # Effect of the rank
 # ------------------
-# ``n_components`` is the number of columns of the problem. With one seed the points drawn for a larger number contain those for
-# a smaller one, so that **the value decreases with every component**, for any points: it does not indicate which number is
-# better. It decreases to the value of the kernel, above, and no further, because of the ridge.
+# ``n_components`` is the number of columns of the problem. With a fixed seed, the sampled points for a larger number contain
+# those for a smaller one. So **the value decreases with every component**, for any data, and does not indicate which number is
+# better. It decreases to the value for the kernel (see above) and, because of the ridge, not to 0.
 
 print("set    components      gap  upper end  adjusted Rand index")
 for name, draw in SETS.items():
@@ -134,26 +133,29 @@ for name, draw in SETS.items():
 
 # %%
 # The gap is at most ``tol``, 1e-4, at any rank, so the bounds are as tight at 5 features as at 100. But a small rank loses the
-# groups: with fewer than about 100 features the functions cannot bend as the moons do, and their nearly optimal split
-# is a wrong one. A larger gamma, a narrower kernel, needs more features.
+# groups: with fewer than about 100 features the functions cannot follow the curve of the moons, and their nearly optimal split is
+# wrong. A larger gamma, a narrower kernel, needs more features.
 #
 # ``RBFSampler`` draws its features independently of the points and needs far more of them.
 #
-# ``standardize=False`` matters: kernel features have unequal variances, and scaling each to variance 1 lets those of noise count.
+# ``standardize=False`` matters: kernel features have unequal variances, and scaling each to variance 1 would amplify those that
+# are noise.
 #
 # Choosing the bandwidth
 # ----------------------
-# **Not by the value.** With a smaller gamma the features vary along fewer directions, the ridge takes less of each of these, and
-# a split of almost any points costs less: the value is smallest at gamma 0.5 on rings and moons, where 0.5 is wrong, as it is
-# on one cloud without groups. Comparisons need numbers with an absolute scale. Three are tried here:
+# **Do not choose gamma by the objective value.** With a smaller gamma the features vary along fewer directions, each of these is
+# less affected by the ridge, and almost any split costs less: the value is smallest at gamma 0.5 on rings and moons, where 0.5 is
+# wrong, and also on a single cloud without groups. Comparisons need numbers with an absolute scale. Three are tried here:
 #
-# - the value minus that of *the same columns, each permuted independently*, at the same gamma: how much of it is due to the
-#   dependence of the columns;
-# - the *stability*: how well labels that half of the points predict for the others agree with those found from all;
+# - the value minus that of *the same columns, each permuted independently*, at the same gamma, which measures how much of the
+#   value is due to the dependence of the columns;
+# - the *stability*: the agreement between the labels that one half of the points predicts for the other half and those found from
+#   all points;
 # - the *separation* of the held-out points: the squared correlation of predicted labels and scores, 1 if the score
 #   takes two values.
 #
-# The last two are columns of the table of `DiffracClusteringCV`. The true index, the adjusted Rand index, evaluates them.
+# The last two are columns of the table of `DiffracClusteringCV`. They are evaluated by the adjusted Rand index with the true
+# groups ("true index").
 
 choice = dc.DiffracClusteringCV(
     lams=[0.0], ridges=[RIDGE], n_resamples=3, standardize=False, random_state=0
@@ -180,25 +182,26 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %%
-# Stability alone accepts the line through the moons, which every half-sample finds again. If the halves agree, by
-# 0.8 as in :doc:`choosing`, the largest separation is the better rule; but that of the moons is flat, and the true index is not.
+# Stability alone accepts the line through the moons, which every half-sample reproduces. If the stability is at least 0.8, as in
+# :doc:`choosing`, the largest separation is the better rule. For the moons, however, the separation hardly depends on gamma,
+# whereas the true index does.
 #
-# No rule is right everywhere. If no bandwidth is stable, do not trust any of the splits; a stable one is no proof either. Plot a
-# table of two or three columns.
+# No rule is always right. If no bandwidth is stable, do not trust any of the splits; stability is not a proof either. Plot tables
+# of two or three columns.
 #
-# Do not apply `structure_test` to the features. Its null models are one Gaussian cloud and independent
-# columns, and kernel features are neither, for any points: at gammas 0.5, 1, 2 and 4 one Gaussian cloud and a uniform
-# square both had the smallest attainable p-value.
+# Do not apply `structure_test` to the features. Its null models are a single Gaussian cloud and independent columns, and kernel
+# features never follow either of them: at gammas 0.5, 1, 2 and 4 one Gaussian cloud and a uniform square both had the smallest
+# attainable p-value.
 #
 # When to use other methods
 # -------------------------
-# - You need labels only, and the groups are curved: spectral clustering is the simpler choice. With the right gamma, 16, it is
-#   at least as good as this method at its best on rings and moons with noise 0.1. scikit-learn's does not label new points, and
-#   certifies nothing. (k-means in the same features is no alternative: it groups nearby points, and with a
-#   narrow kernel these are a piece of a ring or a moon.)
-# - Groups of very different sizes: rings of 320 and 80 points are lost at every bandwidth, since ``nu`` prefers equal ones; of
-#   values between 0.05 and 1 none found them at gammas 4 and 8, and 0.3 or less put all points in one cluster.
-# - Irrelevant columns: a kernel uses distances in all columns, and ``lam`` excludes features of the kernel, not
-#   columns. Two noise columns in addition to the rings are enough to lose them.
-# - Long thin winding shapes, such as spirals: neighbours are more informative than distances.
-# - Coefficients: ``coef_`` has one for each kernel feature and does not refer to the columns.
+# - If you need only labels and the groups are curved, spectral clustering is the simpler choice. With the right gamma, 16, it is
+#   at least as good as this method with its best gamma on rings and moons with noise 0.1. scikit-learn's implementation does not
+#   label new points, and has no certificates. (k-means in the same features is not an alternative: it groups nearby points, and
+#   with a narrow kernel these are only a piece of a ring or a moon.)
+# - Groups of very different sizes: rings of 320 and 80 points are not found at any bandwidth, since ``nu`` favours equal sizes.
+#   No ``nu`` between 0.05 and 1 found them at gammas 4 and 8, and values of 0.3 or less put all points into one cluster.
+# - Irrelevant columns: a kernel uses distances in all columns, and ``lam`` excludes features of the kernel, not columns. With two
+#   additional noise columns the rings are no longer found.
+# - Long, thin, winding shapes, such as spirals: neighbours are more informative than distances.
+# - Interpretable coefficients: ``coef_`` has one entry for each kernel feature and does not refer to the columns.

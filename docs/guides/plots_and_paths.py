@@ -2,8 +2,8 @@ r"""
 Plots and paths
 ===============
 
-The displays of `diffrac_cvx.plotting` follow scikit-learn's: a class method computes, ``plot(ax=...)`` draws and returns the
-display, and the artists are attributes. They need matplotlib and do not change global settings.
+The displays in `diffrac_cvx.plotting` follow scikit-learn's conventions: a class method computes, ``plot(ax=...)`` draws and
+returns the display, and the artists are attributes. They need matplotlib and do not change global settings.
 
 ============================ ============================================================ ======================
 display                      shows                                                        from
@@ -33,13 +33,13 @@ SpectrumDisplay.from_result(result).plot(left)
 DirectionDisplay.from_result(result, planted.X).plot(right)
 
 # %%
-# The direction of a matrix V is its leading one in the metric of the data, `paths.leading_direction`.
+# The direction of a matrix V is its leading direction in the metric of the data, `paths.leading_direction`.
 #
 # Paths
 # -----
-# `paths.nu_path` and `paths.lambda_path` solve along a grid, with warm starts and certified bounds for each solution;
-# λ decreases, because the components of a sparse problem then merge. They return a
-# `paths.RegularizationPath` of arrays, with the parameter in increasing order. ``time_limit`` is for the whole path.
+# `paths.nu_path` and `paths.lambda_path` solve along a grid, with warm starts and certified bounds for each solution; λ
+# decreases, so that components of a sparse problem merge. The functions return a `paths.RegularizationPath` of arrays, with the
+# parameter in increasing order. ``time_limit`` applies to the whole path.
 
 path = dc.paths.nu_path(planted.X, np.logspace(-2, 0, 15), y=planted.y)
 print(f"largest gap {dc.format_upper(path.gap.max())}, {path.seconds.sum():.2f} seconds in all")
@@ -48,7 +48,7 @@ assert path.gap.max() <= 1e-5
 PathDisplay(path).plot()
 
 # %%
-# The imbalance of the solutions follows nu: the heavier the weight, the more equal the clusters.
+# The imbalance of the solutions decreases with nu: the larger the weight, the more equal the clusters.
 
 print(np.column_stack([path.parameter, path.imbalance])[::4].round(3))
 assert path.imbalance[0] > path.imbalance[-1]

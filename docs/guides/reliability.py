@@ -2,20 +2,20 @@ r"""
 Reliability: brackets in floating point
 =======================================
 
-A bracket is proved by weak duality (:doc:`certificates`), and the proof is carried out in double precision. This page explains
-for which data it holds, how it accounts for rounding errors, and how it was tested.
+A bracket is proved by weak duality (:doc:`certificates`), and the proof is computed in double precision. This page explains to
+which data it refers, how it accounts for rounding errors, and how it was tested.
 
 Data covered by the proof
 -------------------------
-The proof is about the numbers in the array that you pass, taken as exact and centred exactly. There is one exception, which
-every record with a bound reports: a column without a penalty is *excluded* if, up to rounding (about :math:`10^{-13}` of
-its size), it is a combination of the other such columns, or a constant. ``n_excluded`` counts these columns, of results,
-brackets, certificates and estimators; their rows of V are zero, and the bounds are about the table without them. It is not 0
-for collinear columns, such as all dummy columns of one category; excluding one of these changes nothing. A column with a
-ridge or an l1 weight is never excluded, however small the weight is and however far from zero the column is: what the bound may
-miss of it is added to the bound, which is 0 if that is everything. If columns are almost collinear, the exact problem may
-have another optimum: for x and x + 2⁻ᵏ y the optimum without a penalty is that of x and y, however large k is, and no
-computation in double precision sees y when k is 50.
+The proof refers to the numbers in the array that you pass, taken as exact and centred exactly. There is one exception, which
+every result with a bound reports: a column without a penalty is *excluded* if, up to rounding (about :math:`10^{-13}` of its
+size), it is a combination of the other such columns, or a constant. The attribute ``n_excluded`` of results, brackets,
+certificates and estimators counts these columns; their rows of V are zero, and the bounds refer to the table without them. It is
+positive for collinear columns, such as all dummy columns of one categorical variable; excluding one of these changes nothing. A
+column with a ridge or an l1 weight is never excluded, however small the weight is and however far from zero the column is: its
+possible rounding errors are included in the bound, which is 0 if they exceed everything else. If columns are almost collinear,
+the exact problem may have another optimum: for x and x + 2⁻ᵏ y the optimum without a penalty is that of x and y, however large k
+is, and no computation in double precision can detect y when k is 50.
 """
 
 import warnings
@@ -31,7 +31,7 @@ for k in (0, 10, 20, 30, 40, 50):
     print(f"k = {k:2}: bracket {result.bracket}, columns excluded: {result.n_excluded}")
 
 # %%
-# The brackets widen as k grows, since less of y is left in the sum, and hold the optimum, until y cannot be seen.
+# The brackets widen as k grows, since less of y is left in the sum. They contain the optimum until y can no longer be detected.
 #
 # The argument
 # ------------
@@ -39,13 +39,13 @@ for k in (0, 10, 20, 30, 40, 50):
 # underflows, which is assumed throughout, a sum of k products is computed up to :math:`\gamma_k` times the sum of their absolute
 # values, in any order of summation (Higham, *Accuracy and Stability of Numerical Algorithms*, 2002, section 3.1).
 #
-# **Units and centring.** Columns are brought to comparable size by powers of two, which rounds nothing. The mean of a column is
-# subtracted three times. A subtraction of two doubles is correctly rounded, so an entry is off by at most a few units in its own last
-# place, and the column by its remaining mean, at most :math:`\gamma_n` times the mean of its absolute values, however far from
-# zero it was before.
+# **Units and centring.** Columns are scaled to comparable size by powers of two, which is exact. The mean of a column is
+# subtracted three times. A subtraction of two doubles is correctly rounded, so the error of an entry is at most a few units in
+# its own last place, and that of the column is its remaining mean, at most :math:`\gamma_n` times the mean of its absolute
+# values, however far from zero it was before.
 #
 # **The lower bound** is :math:`1 - t\, \mathrm{mean}(1/u)`. The weights u > 0, the number t and a part of C, projected onto the
-# dual set, are numbers in the computer, and any of them will do, if :math:`S = t (A + C + \mathrm{Diag}(c)^2) - M \succeq 0` for
+# dual set, are floating-point numbers, and any choice is valid if :math:`S = t (A + C + \mathrm{Diag}(c)^2) - M \succeq 0` for
 # some C with this part, :math:`M = \tfrac1n X^\top \mathrm{Diag}(u) X`. A set E of coordinates is eliminated: all of them, those
 # without an l1 weight, or a working set. N are the others.
 #
@@ -57,25 +57,27 @@ for k in (0, 10, 20, 30, 40, 50):
 #    \varepsilon_E = \varepsilon \sum_{j \in E} h_j^2 + \gamma_4\, t\, |C_{EE}|_F.
 #
 # Let P be S on E as computed, of r rows, and let the Cholesky factorisation of :math:`P - \ell I` succeed with factor L, where
-# :math:`\mu = \ell - \varepsilon_E - \gamma_{2r+8}\, \mathrm{tr}\, P > 0`. With K = :math:`L^{-1} S_{EN}` as computed let
-# :math:`r_j` bound the norm of column j of :math:`S_{EN} - L K` and of what it is off, and
+# :math:`\mu = \ell - \varepsilon_E - \gamma_{2r+8}\, \mathrm{tr}\, P > 0`. With K = :math:`L^{-1} S_{EN}` as computed, let
+# :math:`r_j` bound the norm of column j of :math:`S_{EN} - L K`, its error included, and let
 # :math:`F_j = (\sqrt\varepsilon\, h_j,\ r_j / \sqrt\mu,\ \sqrt{\gamma_{r+8}}\, |K_j|)`. Then :math:`S \succeq 0` for some C, if
 # every matrix whose entries differ by at most :math:`F_j^\top F_k` from those of :math:`S_{NN} - K^\top K` is positive
 # semidefinite, where an entry is 0 exactly if :math:`|G_{jk}| + F_j^\top F_k \le t c_j c_k`, :math:`G = M - t A + K^\top K`.
 #
-# *Proof.* The absolute values of the terms of :math:`S_{jk}` add up to at most :math:`h_j h_k` by Cauchy and Schwarz, and a
-# centred column is off by :math:`\gamma_{k+16} \sqrt{A_{jj}}` in the Euclidean norm over :math:`\sqrt n`, hence by
-# :math:`\kappa h_j` with the weights of the rows. So an entry is off by :math:`\varepsilon h_j h_k`, and S on E by
-# :math:`\varepsilon_E`. A factorisation that does not break down shows that its matrix is positive definite once
+# *Proof.* The absolute values of the terms of :math:`S_{jk}` add up to at most :math:`h_j h_k` by Cauchy and Schwarz, and the
+# error of a centred column is at most :math:`\gamma_{k+16} \sqrt{A_{jj}}` in the Euclidean norm divided by :math:`\sqrt n`, hence
+# at most :math:`\kappa h_j` with the weights of the rows. So the error of an entry is at most :math:`\varepsilon h_j h_k`, and
+# that of S on E at most :math:`\varepsilon_E`. A factorisation that does not break down shows that its matrix is positive
+# definite once
 # :math:`\gamma_{2r+8}` times its trace is added to its diagonal (Rump, *Verification of positive definiteness*, BIT 46, 2006).
 # Hence S is at least :math:`(L; K^\top)(L; K^\top)^\top` plus a matrix with :math:`\mu I` on E, columns of norm at most
 # :math:`r_j` between E and N, and :math:`S_{NN} - K^\top K` on N; eliminating E from the second leaves
-# :math:`S_{NN} - K^\top K - R^\top R / \mu`. What is left out of an entry jk is at most :math:`F_j^\top F_k`. If G is inside the
-# box by that much, C can be chosen so that the exact entry is 0. ∎
+# :math:`S_{NN} - K^\top K - R^\top R / \mu`. The error of an entry jk is thus at most :math:`F_j^\top F_k`. If G is inside the
+# box by at least this margin, C can be chosen so that the exact entry is 0. ∎
 #
-# On each component of N the errors have a spectral norm of at most :math:`\sum_j F_j^\top F_j`. It is certified by the dominance
-# of its rows, or by a Cholesky factorisation. If E is so nearly collinear that the factorisation fails, it is repeated in whitened
-# coordinates W, where what the data and :math:`W^\top (A + \mathrm{Diag}(c)^2) W` are off counts.
+# On each component of N the errors have a spectral norm of at most :math:`\sum_j F_j^\top F_j`. The component is certified by the
+# diagonal dominance of its rows, or by a Cholesky factorisation. If E is so nearly collinear that the factorisation fails, it is
+# repeated in whitened coordinates W, taking into account the errors of the whitened data and of
+# :math:`W^\top (A + \mathrm{Diag}(c)^2) W`.
 #
 # In the code, where every number is also rounded up:
 #
@@ -86,55 +88,56 @@ for k in (0, 10, 20, 30, 40, 50):
 # - ``eliminate``: ``sum_error(r + 4) * np.linalg.norm(L) * sizes``
 # - ``gram_error_roots``: ``sum_error(len(K) + 8) ** 0.5 * round_up(1.0, 16) * np.linalg.norm(K, axis=0)``
 #
-# t is raised by what rounding may change before the factorisation is tried, and by more if it fails; if it fails again and again
+# t is raised by the possible rounding error before the factorisation is tried, and further if it fails; after repeated failures
 # the bound is 0.
 #
 # **More columns than rows, with a ridge on each.** W has as many columns as there are rows. Let :math:`T = X \mathrm{Diag}(a)^{-1}`,
 # and E the part of T outside the span of W, whose norm is computed. Outside the span the right side of
 # :math:`M \preceq t (A + \mathrm{Diag}(c)^2)` is at least t in the metric of the ridge and M is at most
-# :math:`\max(u) |E|^2 / n`; between the span and the rest both sides are of the order of :math:`|E| / \sqrt n`. So E counts as
-# if the whitened data were off by it, and t has to be at least δ. Columns with a ridge below :math:`10^{-4}` of their size, beside
-# which E would be large for the others, are not compressed.
+# :math:`\max(u) |E|^2 / n`; between the span and the rest both sides are of the order of :math:`|E| / \sqrt n`. So E is treated
+# like an error of the whitened data, and t must be at least δ. Columns with a ridge below :math:`10^{-4}` of their size would
+# make E large for the other columns, so they are not compressed.
 #
 # **By components** E has the columns without an l1 weight, and C is given inside the blocks of N.
 #
-# **The upper bound** is the objective at the V that is returned, in your units: a product of a row with a column of G is
-# off by at most :math:`\gamma` times their norms (in comparable units), and all sums are of nonnegative terms. Where V has
-# large entries that cancel, as for columns that are nearly collinear, the upper bound says so.
+# **The upper bound** is the objective at the returned V, in your units. The error of a product of a row with a column of G is at
+# most :math:`\gamma` times their norms (in comparable units), and all sums have nonnegative terms. If V has large entries that
+# cancel, as for nearly collinear columns, the upper bound is larger accordingly.
 #
-# **In the space of labels** the projection on the columns is off by what whitening is off; eigenvalues are counted by
-# Sylvester's law, and one that rounding could have made positive counts as negative.
+# **In the space of labels** the error of the projection onto the columns is that of the whitening. Eigenvalues are counted by
+# Sylvester's law, and an eigenvalue that may be positive only by rounding counts as negative.
 #
-# What it costs is one Gram pass a problem and one Cholesky factorisation a certificate. What it changes: the least gap that can
-# be proved is about :math:`n\, d \cdot 10^{-16}` for well conditioned data, times the condition number for others.
+# The additional cost is one Gram pass per problem and one Cholesky factorisation per certificate. As a consequence, the smallest
+# gap that can be proved is about :math:`n\, d \cdot 10^{-16}` for well-conditioned data, times the condition number for others.
 #
 # Independent consistency check
 # -----------------------------
-# A lower bound on the relaxation bounds the cost of all labels and of all V. So every solver rounds labels from the solution it
-# returns, fits a direction to them by least squares in your units, without the coordinates of the proof, and computes their
-# cost, rounded up; it does the same for the value of V. If either is below the lower bound the proof is wrong: the bound is discarded,
-# the status is ``INVALID_BOUND`` and ``Result.invalid_bound`` has both numbers. `certify_v`, `certify_y`, `certify_labels` and
-# `certify_clusters` raise `InvalidBoundError`, with both numbers too. Streamed tables are checked against the value of V only: their
-# coordinates exclude nothing.
+# A lower bound on the relaxation is a lower bound on the cost of all labels and of all V. So every solver rounds its solution to
+# labels, fits a direction to them by least squares in your units, without the coordinates of the proof, and computes their cost,
+# rounded up. It also computes the value of V in this way. If either is below the lower bound, the proof is wrong: the bound is
+# discarded, the status is ``INVALID_BOUND`` and ``Result.invalid_bound`` contains both numbers. `certify_v`, `certify_y`,
+# `certify_labels` and `certify_clusters` raise `InvalidBoundError`, also with both numbers. Streamed tables are checked against
+# the value of V only, because streamed solvers exclude no columns.
 #
 # Tests
 # -----
-# ``make stress`` generates 6 250 small instances in thirty-five families: entries of :math:`10^{9}` beside :math:`10^{-9}`, ties,
-# duplicates, nearly collinear columns, condition numbers up to :math:`10^{14}`, units from :math:`10^{-8}` to :math:`10^{8}`, means
-# of :math:`10^{12}`, outliers of :math:`10^{6}`; all nu; ridge and l1 weights of 0, :math:`10^{-8}` to :math:`10^{3}`, equal or by
-# column; tables with more columns than rows and a ridge from :math:`10^{-20}` to :math:`10^{16}` of a column, a few columns up to
-# :math:`10^{18}` times as large as the others, sample weights, sparse matrices and streamed tables; feature groups and sign constraints. The
-# objective at every V that is returned is computed in sixty digits, from the numbers in the array, and so is the
-# least value of Eq. (9) over all labellings where there are at most eight points, with an l1 penalty at most five. No lower bound may be above any of
-# these, and no upper bound below its own.
+# ``make stress`` generates 6 250 small instances in thirty-five families: entries of :math:`10^{9}` and :math:`10^{-9}` in one
+# table, ties, duplicates, nearly collinear columns, condition numbers up to :math:`10^{14}`, units from :math:`10^{-8}` to
+# :math:`10^{8}`, means of :math:`10^{12}`, outliers of :math:`10^{6}`; all nu; ridge and l1 weights of 0 and from :math:`10^{-8}`
+# to :math:`10^{3}`, equal or different by column; tables with more columns than rows and a ridge from :math:`10^{-20}` to
+# :math:`10^{16}` of a column, a few columns up to
+# :math:`10^{18}` times as large as the others, sample weights, sparse matrices and streamed tables; feature groups and sign
+# constraints. The objective at every returned V is computed with sixty digits, from the numbers in the array. If there are at
+# most eight points (five with an l1 penalty), the smallest value of Eq. (9) over all labellings is computed in the same way. No
+# lower bound may exceed any of these values, and no upper bound may be below the objective at its V.
 #
 # Ten of the families test which directions are excluded: columns without a penalty that differ from copies of others by
-# :math:`10^{-16}` to :math:`10^{-12}`, beside every kind of penalty on the other columns; steps of a few units in the last place
-# beside an offset of up to :math:`2^{52}`; one temperature in degrees Celsius, Fahrenheit and Kelvin; units of :math:`2^{-300}` to
-# :math:`2^{300}`. Each lower bound is compared with the exact value for all of the data, unless the record that states it says that
-# directions were excluded; then with the value for the data without them. `check_certificate` has to state the bound of each result
-# to the last bit. Tables in one family change while they are read: the solver has to raise `DataError`, or its bounds hold for
-# the table before and after the change.
+# :math:`10^{-16}` to :math:`10^{-12}`, with every kind of penalty on the other columns; steps of a few units in the last place,
+# with an offset of up to :math:`2^{52}`; one temperature in degrees Celsius, Fahrenheit and Kelvin; units of :math:`2^{-300}` to
+# :math:`2^{300}`. Each lower bound is compared with the exact value for the complete data; if its result reports excluded
+# directions, it is compared with the value for the data without them. `check_certificate` must reproduce the bound of each result
+# to the last bit. Tables in one family change while they are read: the solver must raise `DataError`, or its bounds must be valid
+# for the table both before and after the change.
 #
 # .. include:: ../stress.inc
 #
@@ -147,28 +150,28 @@ for k in (0, 10, 20, 30, 40, 50):
 # damages its log and fills its disk: the table equals that of an undisturbed run, or an error message
 # explains the failure and the old table is unchanged.
 #
-# **Metamorphic tests.** Every relaxation and solver of ``dc.registry`` is run on data transformed in fifteen ways that
-# leave the problem unchanged: rows in another order or twice, columns in another order, with other signs, in other units with the
-# weights scaled along, in another basis or origin, with a constant column, a column twice, split in two or merged from others; with
-# six penalties and two nu; in single precision, integers, Fortran order, a memory map, a data frame or lists. The brackets have to
-# meet, and the labels have to be the same (``tests/problem/test_metamorphic.py``, ``tests/points/test_forms.py``).
+# **Metamorphic tests.** Every relaxation and solver of ``dc.registry`` is run on data transformed in fifteen ways that leave the
+# problem unchanged: rows in another order or twice, columns in another order, with other signs, in other units with the weights
+# scaled along, in another basis or origin, with a constant column, a column twice, split in two or merged from others; with six
+# penalties and two values of nu; in single precision, integers, Fortran order, a memory map, a data frame or lists. The brackets
+# must overlap, and the labels must be the same (``tests/problem/test_metamorphic.py``, ``tests/points/test_forms.py``).
 #
 # **Errors.** Failures raise `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy:
-# ``tests/messages.txt`` and ``tests/project/test_error_messages.py`` are tables of them, with their texts.
+# ``tests/messages.txt`` and ``tests/project/test_error_messages.py`` list them with their texts.
 #
 # **Time limits.** A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for
-# `solve` including CVXPY's compilation; for `compare` and the paths it is the limit of all solves together.
-# Rounding and the direction of the labels in the estimators come after the
-# limit: they take seconds if n and d are both in the thousands. Builders and certificates have no limit: ``certify_v`` checks all
-# pairs of features.
+# `solve` including CVXPY's compilation; for `compare` and the paths it is the limit of all solves together. After the limit, the
+# estimators still round the solution and compute the direction of the labels, which takes seconds if n and d are both in the
+# thousands. Builders and certificates have no limit: ``certify_v`` checks all pairs of features.
 #
 # Mutation tests
 # --------------
-# ``make mutation`` runs `mutmut <https://mutmut.readthedocs.io>`_, which changes one place of the library at a time: an operator, a
-# comparison or its boundary, a constant, a condition, an argument. The fast tests that execute the function are run on each change
-# until one fails. The numbers below are those of an earlier tool of this project, on a fixed random sample of such changes from each
-# file; the intervals are Wilson's, for the proportion of all of them. A change that no test can detect is explained in ``experiments/mutation/explained.csv``: it costs time without
-# changing results, or it moves a margin that is conservative on either side, or a scale that cancels.
+# ``make mutation`` runs `mutmut <https://mutmut.readthedocs.io>`_, which changes one place of the library at a time: an operator,
+# a comparison or its boundary, a constant, a condition, an argument. For each change, the fast tests that execute the function
+# are run until one fails. The numbers below come from an earlier tool of this project, on a fixed random sample of such changes
+# from each file; the intervals are Wilson intervals for the proportion among all changes. A change that no test can detect is
+# explained in ``experiments/mutation/explained.csv``: it costs time without changing results, or it moves a margin that is
+# conservative on either side, or a scale that cancels.
 #
 # .. include:: ../mutation.inc
 #
@@ -176,10 +179,11 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # Convergence
 # -----------
-# ``make convergence`` asks every solver for gaps of :math:`10^{-4}` and :math:`10^{-8}`, on the scale of the value 1 that V = 0 has, over
-# families of easy and hard data at sizes from 5 × 1 to 3000 × 300. A solve has 2 to 10 seconds of processor time, by size, and eight times as long by the clock, which a busy
-# machine can use up first. A status has to say that the gap is met where it is, and only there, and all brackets of an instance have to meet; else the command fails.
-# Solved to :math:`10^{-4}`:
+# ``make convergence`` runs every solver with target gaps of :math:`10^{-4}` and :math:`10^{-8}`, on a scale on which V = 0 has
+# the value 1, over families of easy and hard data with sizes from 5 × 1 to 3000 × 300. A solve is limited to 2 to 10 seconds of
+# processor time, depending on size, and to eight times as much wall-clock time, which may be reached first on a busy machine. The
+# command fails if a status reports a met gap wrongly, or if two brackets of an instance do not overlap. Solved to
+# :math:`10^{-4}`:
 #
 # .. include:: ../convergence_loose.inc
 #
@@ -189,13 +193,15 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # Unsolved instances, and the reasons:
 #
-# * `low_rank` to :math:`10^{-4}`, on correlated columns, heavy tails and outliers with many features (from 100, or more than points): gaps
-#   of :math:`10^{-4}` to :math:`6 \cdot 10^{-2}` were left. The upper bound soon has a few correct digits, the multiplier C converges slowly, and steps cost
+# * `low_rank` to :math:`10^{-4}`, on correlated columns, heavy tails and outliers with many features (from 100, or more than
+#   points): gaps of :math:`10^{-4}` to :math:`6 \cdot 10^{-2}` remained. The upper bound soon has a few correct digits, the
+#   multiplier C converges slowly, and steps cost
 #   :math:`d^3`. A larger ridge or lambda helps, and so does a longer time limit.
 # * `low_rank` to :math:`10^{-8}`, outlying rows: a condition number of :math:`10^{12}` and more leaves proved gaps of
-#   :math:`10^{-8}` to :math:`4 \cdot 10^{-5}` in double precision; the status is then ``STALLED``. With a tiny lambda the optimum itself is
-#   of the size of the gap.
+#   :math:`10^{-8}` to :math:`4 \cdot 10^{-5}` in double precision; the status is then ``STALLED``. With a tiny lambda the optimum
+#   itself is as small as the gap.
 # * `fista` with fewer points than features and an l1 penalty: the curvature of its dual in C is that of
-#   :math:`(A + \mathrm{Diag}(c)^2)^{-1}` squared, so that the steps are small; and to :math:`10^{-8}` in general, for the
-#   smoothing has to be of that size. As published, with one step size and a fixed smoothing, more so. Use `low_rank`.
+#   :math:`(A + \mathrm{Diag}(c)^2)^{-1}` squared, so that the steps are small. It also fails to reach :math:`10^{-8}` in general,
+#   because the smoothing must be of that size. The published variant, with one step size and fixed smoothing, is even slower. Use
+#   `low_rank`.
 # * CLARABEL and SCS on outlying rows: their tolerances are relative to data that differ by :math:`10^{12}`.

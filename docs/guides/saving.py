@@ -2,8 +2,8 @@ r"""
 Saving and reusing a fitted model
 =================================
 
-A model fitted to one table can be applied to others: next month's patients, a colleague's samples. A split in two is an affine
-function of the columns, the decision function, with a threshold at 0, so that a saved model has one coefficient per column.
+A model fitted to one table can be applied to others: next month's patients, a colleague's samples. A split in two is given by an
+affine function of the columns, the decision function, with threshold 0. A saved model therefore has one coefficient per column.
 """
 
 import contextlib
@@ -36,8 +36,8 @@ wine.data.iloc[1::2, ::-1].to_csv(
 #    $ diffrac-cvx predict model.npz new.csv --out clusters.csv
 #
 # The columns of the new table are matched by name, in any order; additional columns are ignored, and a missing one is an error.
-# Categories are one-hot encoded as in the first table, and missing values are replaced by the means of the first table if its
-# own were. The file of ``--out`` has a line for each row:
+# Categorical columns are one-hot encoded as in the first table. Missing values are replaced by the means of the first table, if
+# this was done there. The output file of ``--out`` has one line per row:
 
 from diffrac_cvx.app.cli.program import run_command_line
 
@@ -47,10 +47,10 @@ with contextlib.chdir(folder):
 print("".join((folder / "clusters.csv").read_text().splitlines(keepends=True)[:4]))
 
 # %%
-# The columns are those of ``cluster --out`` (:doc:`/command_line`).
+# Its columns are those of ``cluster --out`` (:doc:`/command_line`).
 #
-# The file has the coefficients, in the units of the columns, names, bounds and warnings, and no rows of the table. Unlike a pickle,
-# it executes no code when it is loaded.
+# The model file contains the coefficients, in the units of the columns, and names, bounds and warnings, but no rows of the table.
+# Unlike a pickle, it executes no code when it is loaded.
 
 saved = dc.load_model(folder / "model.npz")
 for name, coefficient in zip(saved.schema_.names[:3], saved.coef_[:3], strict=True):
@@ -59,8 +59,8 @@ for name, coefficient in zip(saved.schema_.names[:3], saved.coef_[:3], strict=Tr
 # %%
 # In Python
 # ---------
-# `save_model` writes a fitted estimator, and `load_model` returns an estimator of the same class that predicts the same. Pass a data
-# frame with its columns in the order of the fit:
+# `save_model` writes a fitted estimator, and `load_model` returns an estimator of the same class with the same predictions. Pass
+# a data frame with its columns in the order of the fit:
 
 old, new = pd.read_csv(folder / "old.csv"), pd.read_csv(folder / "new.csv")
 model = dc.DiffracClustering(n_clusters=3, random_state=0).fit(old)
@@ -72,19 +72,19 @@ print(saved.predict(new)[:10])
 print(dc.metrics.contingency_matrix(wine.target[1::2], saved.predict(new)).counts)
 
 # %%
-# All estimators of this package can be saved, including those with several labels and those with classes. If the table was read by
+# All estimators of this package can be saved, including `MultiLabelDiffrac` and `DiffracClassifier`. If the table was read by
 # `datasets.read_table`, pass it as ``table=``: then ``diffrac-cvx predict`` can read similar files, categories included.
 #
-# **The bounds are about the first table.** They bound the cost of the split of *its* points and do not apply to new points, which are
-# assigned by their side of the threshold, however far they are from all others. The labels of the fit satisfy the constraints on
-# rows (:doc:`known_points`); the saved decision function depends on the columns only.
+# **The bounds refer to the first table.** They bound the cost of the split of *its* points and do not apply to new points, which
+# are assigned by their side of the threshold, however far they are from all other points. The labels of the fit satisfy the
+# constraints on rows (:doc:`known_points`); the saved decision function depends on the columns only.
 #
 # Pipelines
 # ---------
-# An estimator can be the last step of a pipeline. **The bounds are then about the table that reaches it**: imputed values, scaled
-# columns and kernel features are treated as if they had been measured.
+# An estimator can be the last step of a pipeline. **The bounds then refer to the table that the estimator receives**: imputed
+# values, scaled columns and kernel features are treated as if they had been measured.
 #
-# Missing values, filled in with the median of their column:
+# Here missing values are replaced by the median of their column:
 
 rng = np.random.default_rng(0)
 holes = wine.data.mask(rng.random(wine.data.shape) < 0.1)
@@ -99,12 +99,12 @@ print(
 )
 
 # %%
-# A ``StandardScaler`` before the estimator changes nothing, because it standardises the columns itself
-# (unless ``standardize=False``). Kernel features before the estimator are a pipeline too, for groups that no direction separates:
+# A ``StandardScaler`` before the estimator changes nothing, because the estimator standardises the columns itself (unless
+# ``standardize=False``). A pipeline with kernel features is useful for groups that no direction separates:
 # :doc:`kernels`.
 #
-# `save_model` saves the last step only, for the table that reaches it. See scikit-learn's page on model persistence for the steps
-# before it; if they only impute means, ``diffrac-cvx cluster --missing mean --save`` saves everything.
+# `save_model` saves only the last step, which expects the table from the previous steps. To save these, see scikit-learn's page
+# on model persistence; if they only impute means, ``diffrac-cvx cluster --missing mean --save`` saves everything.
 
 scaled = make_pipeline(StandardScaler(), dc.DiffracClustering()).fit(wine.data)
 try:

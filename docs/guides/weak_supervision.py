@@ -2,12 +2,12 @@ r"""
 Labels of sets of rows: bags, order and counts
 ==============================================
 
-Often a label belongs to a set of rows. A folder of images contains at least one eight, but nobody noted which one. In a video an
-action begins once, and then lasts. Of the voters in a district, the number who chose a party is known. This is weak supervision; with
-bags it is also called multiple-instance learning.
+Often a label belongs to a set of rows. A folder of images contains at least one eight, but nobody noted which image. In a video
+an action begins once and then continues. For the voters in a district, only the number who chose a party is known. This is weak
+supervision; for bags it is also called multiple-instance learning.
 
-`Constraints` takes such knowledge as ``bags``, ``order``, ``sizes``, or as inequalities and equations. `optimal_labels` then finds
-the labels of lowest cost in Eq. (9) among all that satisfy it, with certified bounds on the lowest cost.
+`Constraints` represents such knowledge as ``bags``, ``order``, ``sizes``, or as inequalities and equations. `optimal_labels` then
+finds the labels of lowest cost in Eq. (9) among all that satisfy the constraints, with certified bounds on the lowest cost.
 """
 
 import numpy as np
@@ -44,12 +44,12 @@ print(f"{len(rows)} images in {len(bags)} bags; {positive.sum()} bags contain an
 # %%
 # Bags
 # ----
-# All images of a negative bag have a known label. A positive bag goes to ``bags``: at least one of its images has the label +1. Since
-# the known labels exclude a single cluster, the imbalance needs no penalty, and ``nu=0``. The columns are standardised.
+# All images of a negative bag have a known label. Positive bags are passed as ``bags``: at least one image of each has the label
+# +1. Since the known labels exclude a single cluster, the imbalance needs no penalty, and ``nu=0``. The columns are standardised.
 
 
 def columns(rows, of):
-    """Return standardised columns of some rows, by the means and deviations of others."""
+    """Return columns of some rows, standardised by the means and deviations of other rows."""
     X = digits.data[of]
     varying = X.std(axis=0) > 0
     return ((digits.data[rows] - X.mean(axis=0)) / np.where(varying, X.std(axis=0), 1.0))[
@@ -66,8 +66,8 @@ print("recomputed without the search:", dc.check_certificate(X, found))
 
 # %%
 # No labels that satisfy the bags cost less than the lower bound. The usual method alternates instead: it fits a direction to the
-# labels by ridge regression, then takes the labels nearest to the predictions that satisfy the bags. Where it stops depends on the
-# start, and it has no bound.
+# labels by ridge regression, then takes the labels that are nearest to the predictions among those that satisfy the bags. Its
+# result depends on the starting point, and it has no bound.
 
 
 def regress(X, labels):
@@ -104,13 +104,13 @@ for starts in (1, 5, 20):
 print(f"optimum: cost {found.upper:.4f}, F1 of the eights {f1_score(y, found.labels):.2f}")
 
 # %%
-# The true labels serve for this comparison only.
+# The true labels are used only for this comparison.
 #
 # New rows, and the threshold
 # ---------------------------
-# `optimal_labels` labels the rows of the table. For new images, regress on these labels. At ``nu=0`` the optimum takes few rows
-# of each positive bag, mostly one, so that predictions are low, and the threshold 0 misses bags. Choose the threshold on the training
-# bags:
+# `optimal_labels` labels the rows of the table. For new images, regress on these labels. At ``nu=0`` the optimum labels few rows
+# of each positive bag as positive, mostly one, so that predictions are low, and the threshold 0 misses bags. Choose the threshold
+# on the training bags:
 
 
 def bag_scores(model, rows):
@@ -130,8 +130,8 @@ for value in (0.0, threshold):
 # %%
 # More knowledge
 # --------------
-# All constraints can be combined. Here, two images of a bag are copies of each other, a person has looked at one image, and the number of
-# eights is known to be between 10 and 20. Twenty bags of the table above:
+# All constraints can be combined. Here, two images of a bag are copies of each other, one image was labelled by a person, and the
+# number of eights is known to be between 10 and 20. The example uses twenty bags of the table above:
 
 few = bags[:20]
 part = X[: few.size]
@@ -148,7 +148,7 @@ print(again)
 print(f"{np.sum(again.labels > 0)} eights; rows 17 and 18: {again.labels[17:19]}")
 
 # %%
-# Constraints that contradict each other are an error, which names as few of them as possible:
+# Contradictory constraints raise an error, which names as few of them as possible:
 
 try:
     dc.optimal_labels(
@@ -160,9 +160,9 @@ except dc.DataError as error:
 # %%
 # Order and counts
 # ----------------
-# In each of ten clips of twelve images, threes come first and then eights. ``order`` takes the rows of each clip in their order. If
-# only the number of eights in each clip is known, that is an equation on the sum of its labels; ``equal`` takes the coefficients, a
-# row for each clip, and the right sides. Both kinds of clips have both digits, and ν = 1 is the default.
+# In each of ten clips of twelve images, threes come first and then eights. ``order`` accepts the rows of each clip in their
+# order. If only the number of eights in each clip is known, this is an equation for the sum of its labels; ``equal`` accepts the
+# coefficients, one row per clip, and the right sides. All clips have both digits, so the default ν = 1 is used.
 
 rng = np.random.default_rng(0)
 threes, eights = (list(rng.permutation(np.flatnonzero(digits.target == k))) for k in (3, 8))
@@ -185,12 +185,12 @@ for name, given in {
     print(f"{name:12} {100 * right:.0f} % right; {best.status.name}, gap {best.gap:.1e}")
 
 # %%
-# ``at_most`` takes inequalities A y ≤ b in the same form.
+# ``at_most`` accepts inequalities A y ≤ b in the same form.
 #
-# When the optimum is not what you want
-# -------------------------------------
-# The lowest cost is not the highest accuracy. In another draw of the bags, alternation from five starts has a higher cost and finds
-# more of the eights:
+# When the optimum is not the best answer
+# ---------------------------------------
+# The lowest cost is not the highest accuracy. In another random sample of bags, alternation from five starts has a higher cost,
+# but finds more of the eights:
 
 images = draw_bags(seed=0)
 rows = images[:TRAINING].ravel()
@@ -209,9 +209,9 @@ print(
 )
 
 # %%
-# The true labels cost more than both: with 30 bags, the cost itself is misleading, and no search can mend that. More bags, a few
-# known labels or another ridge change the problem; the proof only says that the search is not at fault.
+# The true labels cost more than both: with 30 bags, the objective itself is misleading, and no search can correct this. More
+# bags, a few known labels or another ridge change the problem; the proof shows only that the search did not fail.
 #
-# ``make weak`` compares these methods on many instances (:doc:`/beyond`). Alternation from many starts often finds the optimum too; it cannot
-# show that it did. Time grows with the number of unknown labels: two hundred take seconds. One size for the whole table, without
-# other constraints, is hard to prove.
+# ``make weak`` compares these methods on many instances (:doc:`/beyond`). Alternation from many starts often finds the optimum
+# too, but cannot prove it. The time grows with the number of unknown labels: two hundred take seconds. If the only constraint is
+# the size of a cluster in the whole table, a proof is hard to obtain.

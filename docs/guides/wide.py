@@ -2,17 +2,17 @@ r"""
 More columns than rows
 ======================
 
-A table of genes, spectra or words has many more columns than rows, and two groups may differ in only a few of the columns.
-With both penalties, ``lam`` and ``ridge``, the relaxation selects few columns; the coefficients of the others are exactly 0. This
-page shows it on a simulated table, explains the certified bounds, and compares other methods. :doc:`wide_law` explains why it
+A table of genes, spectra or words has many more columns than rows, and two groups may differ in only a few of the columns. With
+both penalties, ``lam`` and ``ridge``, the relaxation selects few columns; the coefficients of the others are exactly 0. This page
+shows this on a simulated table, explains the certified bounds, and compares other methods. :doc:`wide_law` explains why this
 works, and when it does not.
 """
 
 # %%
 # A simulated table
 # -----------------
-# 100 rows, 2000 columns. Half of the variance of every column comes from ten common factors, such as batch or age.
-# Twenty random columns are shifted up or down by the group.
+# The table has 100 rows and 2000 columns. Half of the variance of every column comes from ten common factors, such as batch or
+# age. In twenty random columns the two groups are shifted up or down.
 
 import time
 
@@ -33,13 +33,12 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 # Which lambda
 # ------------
 # The rule of :doc:`wide_law` for more columns than rows is ``lam = ridge * sqrt(log(d) / n)``, with the ridge 0.3 of the
-# estimators and standardised columns, as above. Use it to select a few columns: on the labelled pairs of ``make wide`` a smaller weight,
-# and some methods that use all columns, agree better with the classes on average (:doc:`/beyond`).
+# estimators and standardised columns, as above. Use this value to select a few columns. On the labelled pairs of ``make wide``,
+# smaller weights and some methods that use all columns agree better with the classes on average (:doc:`/beyond`).
 #
-# ``read_table(..., transpose=True)``, in the program ``--transpose``, transposes a table with one gene per row.
-# ``top_variance=500``, ``--top-variance 500``, keeps the columns of largest variance, before
-# any scaling, without using labels. ``tol`` is the tolerance on the duality gap; ``time_limit`` ends the search with
-# the bounds so far.
+# ``read_table(..., transpose=True)``, or ``--transpose`` in the program, transposes a table with one gene per row.
+# ``top_variance=500``, or ``--top-variance 500``, keeps the columns of largest variance, before any scaling and without using
+# labels. ``tol`` is the tolerance on the duality gap; ``time_limit`` ends the search with the bounds so far.
 
 ridge = 0.3
 lam = ridge * (np.log(d) / n) ** 0.5
@@ -52,9 +51,10 @@ print(f"adjusted Rand index with the true groups: {index:.2f}")
 # %%
 # Selected features
 # -----------------
-# `Result.features` lists the selected features, the most important first. Feature j is selected if :math:`V_{jj}` exceeds
-# a thousandth of the largest; ``rtol`` changes that. The guarantee is about the relaxation: *no V on any other set of
-# features has an objective lower by more than the gap.* The set need not be unique, and a smaller gap may add weak features.
+# `Result.features` lists the selected features, the most important first. Feature j is selected if :math:`V_{jj}` exceeds a
+# thousandth of the largest; ``rtol`` changes this threshold. The guarantee refers to the relaxation: *no V on any other set of
+# features has an objective that is lower by more than the gap.* The set need not be unique, and a smaller gap may add weak
+# features.
 
 features = result.features()
 print(f"{len(features)} of {d} features are selected, certified to a gap of {result.gap:.2g}:")
@@ -65,7 +65,7 @@ print(f"and {np.isin(features[:k], informative).sum()} are among the first {k} s
 # %%
 # Comparison with other methods
 # -----------------------------
-# k-means and a Gaussian mixture follow distances and variance, and the factors dominate both here.
+# k-means and a Gaussian mixture depend on distances and variances, and here the factors dominate both.
 
 partitions = {
     "k-means": dc.baselines.kmeans_standardized(X, rng=0),
@@ -76,17 +76,18 @@ for name, partition in partitions.items():
     print(f"{name:<24} {dc.metrics.adjusted_rand_score(y, partition):5.2f}")
 
 # %%
-# One table does not show which method is better. ``make wide`` compares more methods on many simulated and real tables, where each
-# chooses its own parameters (:doc:`/beyond`; code: ``experiments/rivals``). Projection pursuit searches the leading components for
-# a bimodal direction; it finds the groups of this table too, in a fraction of a second, without selecting features or certifying a
-# bound. It is better if many columns differ a little, and sparse components are better if the columns are independent and differ
-# little. A sparse component of what is left once the common factors are removed is a
-# strong rival where they dominate: better with unequal clusters, worse with many or few columns that differ.
+# One table does not show which method is better. ``make wide`` compares more methods on many simulated and real tables, where
+# each method chooses its own parameters (:doc:`/beyond`; code: ``experiments/rivals``). Projection pursuit searches the leading
+# components for a bimodal direction; it also finds the groups of this table, in a fraction of a second, but neither selects
+# features nor certifies a bound. It is better if many columns differ a little. Sparse components are better if the columns are
+# independent and differ little. If common factors dominate, a strong rival is a sparse component of the residual after their
+# removal: it is better with unequal clusters, and worse if many or very few columns differ.
 #
 # Feature stability
 # -----------------
-# A feature selected on most half-samples of the rows matters; one selected on a few may be an artefact of the sample. Ten half-samples
-# of 50 rows, with the lambda of the rule for 50 rows, to a loose gap: a ranking needs no exact solution.
+# A feature selected on most half-samples of the rows matters; a feature selected on a few may be an artefact of the sample. Here
+# are ten half-samples of 50 rows, with the lambda of the rule for 50 rows. They are solved to a loose gap, because a ranking
+# needs no exact solution.
 
 halves, used, agreement = 10, np.zeros(d), []
 end = time.perf_counter() + 15
@@ -120,10 +121,11 @@ for least in (0.3, 0.5, 0.8):
 # Limitations
 # -----------
 # - Groups that hardly differ in any column: with shifts of much less than a standard deviation of the noise, and few rows, the
-#   true groups cost more than those of noise, and no rule for lambda helps (:doc:`wide_law`, *two numbers*).
-# - Several splits of similar cost, as with batches and tumour types at once: the relaxation returns one, and the bounds are about
-#   cost, not about which of them you want. Check the agreement of the half-samples.
+#   true groups cost more than splits of noise, and no rule for lambda helps (:doc:`wide_law`, *two numbers*).
+# - Several splits of similar cost, as with batches and tumour types at once: the relaxation returns one, and the bounds refer to
+#   the cost, not to which split you want. Check the agreement of the half-samples.
 # - Groups that differ a little in most columns: use a small ``lam``, or none; k-means may be better.
-# - Groups that differ less, or are unequal, under common factors: with 20 columns shifted by .8 instead of 1.2, or 30 rows in a group, a
-#   sparse component after the removal of the factors finds the groups of ``make wide`` almost always, and the relaxation rarely.
+# - Groups that differ less, or have unequal sizes, in the presence of common factors: with 20 columns shifted by .8 instead of
+#   1.2, or with 30 rows in one group, a sparse component after removal of the factors almost always finds the groups of
+#   ``make wide``, and the relaxation rarely does.
 # - Counts and intensities: take logarithms first.

@@ -14,12 +14,12 @@ Equations (23) and (24), section 2.3 and appendix B. The relaxation is trivial: 
 :math:`M = y y^\top / (1 - \alpha)`, :math:`\alpha = (1^\top y / n)^2`, it is :math:`\tfrac1n \mathrm{tr}\, M H`, and M
 satisfies the constraint. Without the rank the problem is convex.
 
-**Why it is trivial.** :math:`\mathrm{tr}\, M H \le \mathrm{tr}\, M \Pi_n = n`, so the value is at least −n. Take any
-centred x in the span of the columns and the factor with the rows :math:`(\cos \varepsilon x_i,\ \sin \varepsilon x_i)`. As ε
-tends to 0 its centred part tends to a multiple of x, which H keeps: the objective tends to −n, and Y to :math:`1 1^\top`.
+**Why it is trivial.** :math:`\mathrm{tr}\, M H \le \mathrm{tr}\, M \Pi_n = n`, so the value is at least −n. Take any centred x in
+the span of the columns and the factor with the rows :math:`(\cos \varepsilon x_i,\ \sin \varepsilon x_i)`. As ε tends to 0 its
+centred part tends to a multiple of x, which H leaves unchanged: the objective tends to −n, and Y to :math:`1 1^\top`.
 
-**Equal to** nothing: it bounds the correlation by 1, which holds anyway. This is why the imbalance has to be constrained
-or penalised. **Use it** only to see this. **Cost:** an n × n variable.
+**Equivalences.** None: it bounds the correlation by 1, which holds anyway. This is why the imbalance must be constrained or
+penalised. **Use it** only to see this. **Cost:** an n × n variable.
 """
 
 import numpy as np
@@ -31,8 +31,8 @@ X, n = planted.X, 20
 H = X @ np.linalg.pinv(X)
 
 # %%
-# Feasible points with values that tend to −n, from the first column of X. The rows of F have norm one; M = FF' divided
-# by one minus its imbalance.
+# The following feasible points, from the first column of X, have values that tend to −n. The rows of F have norm one; M is FF'
+# divided by one minus its imbalance.
 
 print("epsilon   objective")
 for epsilon in (1.0, 0.3, 0.1, 0.01):

@@ -9,16 +9,16 @@ Labels and direction together: lifted
 
 Equation (11), section 2.4, with the penalty of section 3.
 
-**Where it comes from.** Y stands for :math:`y y^\top`, P for :math:`y v^\top`, V for :math:`v v^\top`. The squared error is
-linear in the three. Since V is a variable, every convex function of it can be added. The penalty
-:math:`\Gamma(V) = \sum_i a_i^2 V_{ii} + \sum_{ij} c_i c_j |V_{ij}|` is how sparsity enters.
+**Where it comes from.** Y replaces :math:`y y^\top`, P replaces :math:`y v^\top`, and V replaces :math:`v v^\top`. The squared
+error is linear in the three. Since V is a variable, any convex function of it can be added. Sparsity enters through the penalty
+:math:`\Gamma(V) = \sum_i a_i^2 V_{ii} + \sum_{ij} c_i c_j |V_{ij}|`.
 
-**Equal to** both of its neighbours. Minimising over P and V for a given Y leaves :doc:`penalized_nu`, if there is no l1
-penalty: :math:`P = Y X (X^\top X)^{+}`. Minimising over Y and P for a given V leaves :doc:`v_space`, for every penalty; at ν = 1
-row i asks for the largest :math:`p_i^\top x_i` with :math:`\begin{pmatrix} 1 & p_i^\top \\ p_i & V \end{pmatrix} \succeq 0`,
-which is :math:`\sqrt{x_i^\top V x_i}`.
+**Equivalences.** Minimising over P and V for a given Y gives :doc:`penalized_nu`, if there is no l1 penalty:
+:math:`P = Y X (X^\top X)^{+}`. Minimising over Y and P for a given V gives :doc:`v_space`, for every penalty; at ν = 1 row i
+contributes the largest :math:`p_i^\top x_i` with :math:`\begin{pmatrix} 1 & p_i^\top \\ p_i & V \end{pmatrix} \succeq 0`, which
+is :math:`\sqrt{x_i^\top V x_i}`.
 
-**Use it** to add your own constraints that couple labels and directions, or to check the other two.
+**Use it** to add your own constraints that couple labels and directions, or to check the other two relaxations.
 
 **Cost.** A semidefinite cone of side n + d, the largest of all forms.
 """
@@ -64,8 +64,9 @@ assert together.status == "optimal"
 assert together.value > free.value
 
 # %%
-# With an equality, :math:`Y_{ij} = 1`, there is no interior point, and first-order solvers stall: use `Constraints` instead, which give
-# the two points one row. :doc:`/auto/guides/adding` turns such a problem into a relaxation with a certificate of its own.
+# With an equality, :math:`Y_{ij} = 1`, there is no interior point, and first-order solvers stall: use `Constraints` instead,
+# which merge the two points into one row. :doc:`/auto/guides/adding` turns such a problem into a relaxation with its own
+# certificate.
 #
 # The columns are scaled in CVXPY, so that V in this variable is not in the units of X. After ``relaxation.problem.solve()``, as after
 # `solve`, ``relaxation.V`` and ``relaxation.Y`` are the solution in the units of X.

@@ -9,17 +9,18 @@ Classes instead of labels: multiclass
 
 Section 4: the set of Bach and Harchaoui (DIFFRAC), here with the penalty on the imbalance.
 
-**Where it comes from.** Let the n × k matrix y hold the indicators of a partition into k classes. :math:`Y = y y^\top` is 1
+**Where it comes from.** Let the n × k matrix y contain the indicators of a partition into k classes. :math:`Y = y y^\top` is 1
 for points of the same class and 0 otherwise, and :math:`k Y - 1 1^\top \succeq 0`. The paper prints this inequality in the
 reverse sense.
 
-**Equal to** :doc:`penalized_nu`. Write :math:`Y = \tfrac1k 1 1^\top + (1 - \tfrac1k) S`. Then Y is feasible if and only if
+**Equivalences.** It is equivalent to :doc:`penalized_nu`. Write :math:`Y = \tfrac1k 1 1^\top + (1 - \tfrac1k) S`. Then Y is
+feasible if and only if
 :math:`S \succeq 0` and :math:`\mathrm{diag}(S) = 1`. The objective is linear, the residual of :math:`1 1^\top` is 0 and its
 imbalance 1, so the value is :math:`\nu/k + (1 - 1/k)` times that of Eq. (8), and the solutions correspond. The relaxation
-does not depend on the number of classes. Only the rounding does, k-means on the rows of F.
+does not depend on the number of classes. Only the rounding, k-means on the rows of F, depends on it.
 
-**Use it** to compare labels with classes. **Cost:** an n × n variable under a general semidefinite constraint, more than
-`penalized_nu` for the same.
+**Use it** to compare labels with classes. **Cost:** an n × n variable under a general semidefinite constraint, which is more
+expensive than the equivalent `penalized_nu`.
 """
 
 import numpy as np

@@ -12,15 +12,15 @@ Equation (8), section 2.3; with the ridge a, Eq. (16).
 **Where it comes from.** The constraint on the imbalance in :doc:`constrained_alpha` becomes a term with the weight ν. A
 ridge :math:`\sum_i a_i^2 v_i^2` on the direction changes least squares into ridge regression, H into :math:`H_a`.
 
-**What ν does.** At ν = 0 one cluster, :math:`Y = 1 1^\top`, is optimal with value 0. Its objective is ν, so the value
-never exceeds ν. The value is concave in ν and does not decrease. At ν = 1 the two terms with 1 cancel and the problem is to
+**What ν does.** At ν = 0 a single cluster, :math:`Y = 1 1^\top`, is optimal with value 0. In general its objective is ν, so the
+value never exceeds ν. The value is concave and nondecreasing in ν. At ν = 1 the two terms with 1 cancel, and the problem is to
 maximise :math:`\mathrm{tr}\, Y H_a`, the relaxation of max-cut with the weights :math:`-H_a`.
 
-**Equal to** :doc:`lifted` and :doc:`v_space` without an l1 penalty, for every ν in [0, 1] and every ridge: minimise
-:doc:`lifted` over P and V. :doc:`multiclass` is this problem again.
+**Equivalences.** It equals :doc:`lifted` and :doc:`v_space` without an l1 penalty, for every ν in [0, 1] and every ridge:
+minimise :doc:`lifted` over P and V. :doc:`multiclass` is equivalent to it.
 
-**Use it** as the reference for few points and many features. Sparsity has no formulation in Y alone; it needs a
-relaxation that has V.
+**Use it** as the reference for few points and many features. Sparsity cannot be formulated in Y alone; it needs a relaxation with
+V.
 
 **Cost.** An n × n semidefinite variable for any d: hundreds of points.
 """
@@ -44,13 +44,13 @@ for nu in (0.2, 0.6, 1.0):
     assert max(values) <= nu
 
 # %%
-# The matrix Y of a result of any kind gives a bracket on this problem (:doc:`/auto/guides/certificates`):
+# The matrix Y of any result gives a bracket on this problem (:doc:`/auto/guides/certificates`):
 
 F = dc.low_rank(X, 0.6, penalty, tol=1e-7).F
 print(dc.certify_y(X, F, nu=0.6, penalty=penalty))
 
 # %%
-# The builder returns a plain CVXPY problem. nu is its parameter, so that a path compiles once.
+# The builder returns a plain CVXPY problem. nu is its parameter, so that a path is compiled only once.
 
 relaxation = dc.penalized_nu(X)
 path = [dc.solve(relaxation.at(nu=nu), "SCS").value for nu in (0.25, 0.5, 0.75, 1.0)]
@@ -59,8 +59,8 @@ assert np.all(np.diff(path) > 0)
 assert np.all(np.diff(path, 2) < 1e-6)
 
 # %%
-# Linear constraints on labels are stated on Y, with one more row for a point of known label. The bounds of the result are
-# those of the best labels that satisfy them. Products of the constraints and triangle inequalities tighten the lower one:
+# Linear constraints on labels are stated on Y, with one more row for a point of known label. The bounds of the result refer to
+# the best labels that satisfy them. Products of the constraints and triangle inequalities tighten the lower bound:
 
 X = X[:16]
 constraints = dc.Constraints(bags=[[0, 1, 2], [3, 4, 5]], order=[[6, 7, 8, 9]], sizes=(3, 5))

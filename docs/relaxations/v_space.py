@@ -20,17 +20,17 @@ optimal Y has the entries :math:`x_i^\top V x_j / \sqrt{x_i^\top V x_i\; x_j^\to
 So the data get a column of ones with the ridge weight :math:`\sqrt{\kappa} = \sqrt{\nu / (1 - \nu)}`. The paper prints
 :math:`\nu/(1 - \nu)` for it; the example below shows which of the two agrees with Eq. (8).
 
-**Constraints.** If some labels are tied, :math:`y_i = s_{ij} y_j`, connected points form chunklets, each with one free sign and signs
-:math:`s_i` inside. The relaxation is that of the rows :math:`r_g = \sum_{i \in g} s_i x_i` in the roots, with the same
-quadratic part, and constraints never lower the value (Theorem 6 of :doc:`/note`). In :doc:`penalized_nu` they are
+**Constraints.** If some labels are linked, :math:`y_i = s_{ij} y_j`, connected points form chunklets, each with one free sign and
+with relative signs :math:`s_i`. In the relaxation, the roots have the rows :math:`r_g = \sum_{i \in g} s_i x_i`, and the
+quadratic part is unchanged; constraints never lower the value (Theorem 6 of :doc:`/note`). In :doc:`penalized_nu` they are
 :math:`Y_{ij} = s_{ij}`; :doc:`/auto/guides/known_points` solves both. The parameter is ``constraints``, here and in ``low_rank``.
 
-**Scale.** With g(V) the mean of the roots and T(V) the quadratic part and the penalty, the best multiple of V has the
-objective :math:`1 - g^2/T`, and there :math:`g = T`. All results are so scaled.
+**Scale.** With g(V) the mean of the roots and T(V) the quadratic part plus the penalty, the best multiple of V has the objective
+:math:`1 - g^2/T`, and there :math:`g = T`. All results are scaled in this way.
 
-**Equal to** :doc:`lifted` for every ν and penalty, and to :doc:`penalized_nu` without an l1 penalty.
+**Equivalences.** It equals :doc:`lifted` for every ν and penalty, and :doc:`penalized_nu` without an l1 penalty.
 
-**Use it** as the reference: its cone does not grow with n. ``low_rank`` and ``fista`` solve the same problem.
+**Use it** as the reference implementation: its cone does not grow with n. ``low_rank`` and ``fista`` solve the same problem.
 
 **Cost.** A cone of side d + 1 and n square roots, each a row of :math:`(d+1)(d+2)/2` coefficients.
 """
@@ -49,8 +49,8 @@ print(f"CLARABEL {oracle.value:.7f}, low_rank in {fast.bracket}")
 assert fast.lower - 1e-7 <= oracle.value <= fast.upper + 1e-7
 
 # %%
-# The weight of the offset. The augmented problem is solved as any other, at nu = 1 with the data [X, 1] not centred: here
-# written out in CVXPY.
+# This example checks the weight of the offset. The augmented problem is Eq. (15) at nu = 1 with the uncentred data [X, 1]; here
+# it is written out in CVXPY.
 
 import cvxpy as cp
 
@@ -86,8 +86,8 @@ assert abs(values["offset with nu / (1 - nu), as printed"] - right[0]) > 1e-2
 # %%
 # A path
 # ------
-# Coefficients of the direction over lambda, with the value and its certified bounds. The penalty
-# removes one of the two features of the direction long before the other.
+# The figure shows the coefficients of the direction against lambda, and the value with its certified bounds. The penalty removes
+# one of the two features of the direction long before the other.
 
 PathDisplay(dc.paths.lambda_path(X, np.logspace(-3, 0.5, 25))).plot()
 plt.show()

@@ -9,16 +9,17 @@ Direction at unit size: v_space_normalized
 Equation (21), section 6.1: the form whose dual the paper's algorithm smooths. The builder treats the diagonal of the l1
 penalty and the offset for ν < 1 as :doc:`v_space` does.
 
-**Equal to** :doc:`v_space` if c = 0: with p that one's value, the value here is :math:`-\sqrt{1 - p}`, by the best scale of V.
+**Equivalences.** It is equivalent to :doc:`v_space` if c = 0: if the latter has the value p, the value here is
+:math:`-\sqrt{1 - p}`, by optimal scaling of V.
 
-**If c > 0 it is another problem.** The penalty is then weighted against g, not against :math:`g^2`. There is an exact relation:
+**If c > 0 it is another problem.** The penalty is then balanced against g, not against :math:`g^2`. There is an exact relation:
 a solution V with weights c' also solves, up to its scale, Eq. (15) with the weights
 
 .. math:: c_i = c'_i / \sqrt{\theta}, \qquad \theta = \tfrac12 g(V) - \sum_{ij} c'_i c'_j |V_{ij}|, \qquad
    g(V) = \tfrac1n \sum_i \sqrt{x_i^\top V x_i} .
 
-Since g is homogeneous of degree 1/2 and the other two terms of degree 1, θ is the multiplier of :math:`\mathrm{tr}\, AV = 1`,
-and the conditions of optimality are the same up to this factor. `fista` uses this relation: it corrects c during the iteration, so that
+Since g is homogeneous of degree 1/2 and the other two terms of degree 1, θ is the multiplier of :math:`\mathrm{tr}\, AV = 1`, and
+the optimality conditions are the same up to this factor. `fista` uses this relation: it corrects c during the iteration, so that
 it finally solves Eq. (15).
 
 **Use it** to follow the paper. **Cost:** as `v_space`.
@@ -37,7 +38,7 @@ for nu in (0.4, 0.7, 1.0):
     assert abs(value + np.sqrt(1 - p)) < 1e-5
 
 # %%
-# With an l1 penalty the formula fails, and the relation holds. Both for the same weight:
+# With an l1 penalty the formula fails, but the relation holds. Here are both for the same weight:
 
 given = 0.2  # c'
 normalized = dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(c=given)), "CLARABEL")

@@ -2,8 +2,8 @@ r"""
 From k-means to certified labels
 ================================
 
-Two clusters lie along one direction out of thirty. All other directions are noise of the same variance. Three methods
-look for the clusters. The third certifies its result.
+Two clusters lie along one direction out of thirty. All other directions are noise of the same variance. Three methods search for
+the clusters; the third certifies its result.
 """
 
 import matplotlib.pyplot as plt
@@ -21,9 +21,9 @@ print("the planted direction uses features", np.flatnonzero(planted.v))
 # %%
 # k-means fails
 # -------------
-# k-means weights all directions by their variance. The clusters account for about one thirtieth of it, so the best split
-# in this sense is along noise. The error is :math:`1 - (y^\top \hat y / n)^2`: 0 for the true labels up to sign, close
-# to 1 for unrelated labels.
+# k-means weights all directions by their variance. The clusters account for about one thirtieth of the variance, so the best
+# split in this sense is along noise. The error is :math:`1 - (y^\top \hat y / n)^2`: 0 for the true labels up to sign, close to 1
+# for unrelated labels.
 
 found = np.where(KMeans(2, n_init=10, random_state=0).fit_predict(X) > 0, 1.0, -1.0)
 print(f"k-means: error {dc.metrics.clustering_error(y, found):.3f}")
@@ -31,15 +31,15 @@ print(f"k-means: error {dc.metrics.clustering_error(y, found):.3f}")
 # %%
 # Alternating optimisation fails
 # ------------------------------
-# Discriminative clustering asks for the labels that an affine function of the data predicts best,
+# Discriminative clustering seeks the labels that an affine function of the data predicts best,
 #
 # .. math:: \min_{y \in \{-1, 1\}^n,\ v \in \mathbb{R}^d}\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \nu (1^\top y / n)^2,
 #
 # with X centred, :math:`\Pi_n = I - \tfrac1n 11^\top` and a weight :math:`\nu \in [0, 1]` on the imbalance of the
-# clusters (Eq. 9). The scale of a direction no longer matters: Xv may be any multiple of it.
+# clusters (Eq. 9). The scale of the data along a direction no longer matters, because v may have any length.
 #
-# Given y, the best v is least squares; given v, the best y splits the numbers Xv in two. Alternating the two steps ends
-# in a local optimum, which depends on the initial labels.
+# Given y, the best v is the least-squares solution; given v, the best y splits the numbers Xv in two. Alternating the two steps
+# ends in a local optimum, which depends on the initial labels.
 
 rng = np.random.default_rng(0)
 runs = [dc.baselines.alternating_optimization(X, n_init=1, rng=rng) for _ in range(1000)]
@@ -53,7 +53,7 @@ for name, labels in (("best of ten starts", best), ("true labels", y)):
     print(f"{name:18}  objective {objective:.4f}, error {error:.3f}")
 
 # %%
-# The criterion is right, since the true labels have the lower objective. The search fails.
+# The criterion is right, since the true labels have the lower objective; the search fails.
 #
 # The relaxation finds the direction
 # ----------------------------------
@@ -85,14 +85,14 @@ for other in [result, *others]:
 print(dc.validate(dc.low_rank, n_instances=10).messages())
 
 # %%
-# The bracket of the paper's algorithm over time:
+# This is the bracket of the paper's algorithm over time:
 
 BracketDisplay.from_result(others[0]).plot()
 
 # %%
 # Rounding
 # ~~~~~~~~
-# Every result has a factor F of the labels' matrix, Y = FF'. If V had rank one, F would be the labels. Here the optimum
+# Every result has a factor F of the label matrix, Y = FF'. If V had rank one, F would be the labels. Here the optimum
 # has a higher rank, and a rounding is needed: exact 2-means on the leading eigenvector of :math:`\Pi_n Y \Pi_n`.
 
 labels = dc.rounding.kmeans_centered(result.F)
@@ -104,7 +104,7 @@ assert dc.metrics.clustering_error(y, labels) == 0.0
 # A certificate of the labels
 # ---------------------------
 # The relaxation bounds Eq. (9) from below. So the labels have a certified optimality gap, which does not depend on the true
-# labels: of all :math:`2^{400}` labellings, none has an objective that is lower by more than ``gap``.
+# labels: none of the :math:`2^{400}` labellings has an objective that is lower by more than ``gap``.
 
 proof = dc.certify_labels(X, labels, result)
 print(f"objective {dc.format_upper(proof.objective)}, gap {dc.format_upper(proof.gap)}")
@@ -117,8 +117,8 @@ ProjectionDisplay(X @ proof.v, labels).plot()
 # Fewer points: the sparse penalty
 # --------------------------------
 # Without a penalty the relaxation needs about :math:`n = d + d(d-1)/4` points on data in general position, here 248
-# (:doc:`/reproduction`, Figure 1). With 150 points its value is 0 and its solutions carry no information on the labels. If only
-# few features matter, the squared l1 norm :math:`\lambda \|v\|_1^2`, convex in V too, compensates for the missing points.
+# (:doc:`/reproduction`, Figure 1). With 150 points its value is 0, and its solutions contain no information about the labels. If
+# only few features matter, the squared l1 norm :math:`\lambda \|v\|_1^2`, convex in V too, compensates for the missing points.
 
 few = dc.datasets.make_planted(150, 30, sparsity=3, noise=0.1, rng=0)
 print("lambda   value   eigenvalue ratio   label gap   error")
@@ -135,14 +135,14 @@ for lam in (0.0, 0.001, 0.003, 0.01, 0.03):
     print(f"{row}   {dc.format_upper(gap):>9}   {error:5.2f}")
 
 # %%
-# At :math:`\lambda = 0` the value is 0 and nothing is found. A penalty that is too strong is no better: the solution is far
-# from rank one, with two eigenvalues of Y that are almost equal. The label gap, which uses no true labels, is small only for the
-# good settings here. As a selection rule it is of limited use: on the nine real sets of Table 1 it
-# comes close to the choice by true labels on some and not on others (:doc:`/reproduction`).
+# At :math:`\lambda = 0` the value is 0 and the clusters are not found. A penalty that is too strong is no better: the solution is
+# far from rank one, with two eigenvalues of Y that are almost equal. The label gap, which uses no true labels, is small only for
+# the good settings here. As a selection rule it is of limited use: on some of the nine real data sets of Table 1 it comes close
+# to the choice by true labels, on others it does not (:doc:`/reproduction`).
 #
 # The same as an estimator
 # ------------------------
-# The estimator has a default ridge, which this example does not use. The direction is that of the labels found, with the same
+# The estimator has a default ridge, which this example sets to 0. The direction is fitted to the resulting labels, with the same
 # penalty; three coefficients are large.
 
 model = dc.DiffracClustering(lam=0.0025, ridge=0.0).fit(few.X)

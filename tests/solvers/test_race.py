@@ -13,7 +13,7 @@ from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work
 from diffrac_cvx.problem.direction_problem import PrimalPoint
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers.driver import Iterate, Stopping, WarmStart
-from diffrac_cvx.solvers.race import FIRST_SLICE, PATIENCE, Pause, Runner, Strategy, race, turns
+from diffrac_cvx.solvers.race import FIRST_SLICE, PATIENCE, Pause, Runner, Strategy, later_round, race
 
 STOPPING = Stopping(1e-6, 1000)
 
@@ -54,7 +54,7 @@ def runner(lower, upper, *, used=0.0, in_vain=0):
 
 
 def fractions(racing):
-    return [(racing.index(one), fraction) for one, fraction in turns(racing)]
+    return [(racing.index(one), fraction) for one, fraction in later_round(racing)]
 
 
 def test_the_smallest_gap_gets_a_whole_slice_and_others_up_to_three_times_as_large_an_eighth():

@@ -1,4 +1,4 @@
-r"""Penalty on pairs of coordinates: all that solvers, certificates and roundings ask of a penalty.
+r"""Penalty on pairs of coordinates: the interface that solvers, certificates and roundings use.
 
 .. math::
     \sum_{gh} w_g w_h |V_{gh}| = \sum_j c_j^2 V_{jj} + \max_{C \in K} \mathrm{tr}\, C V,
@@ -10,8 +10,8 @@ symmetric.  K is bounded if the penalty is finite on all V >= 0; if some V are i
 `make_feasible` returns a feasible V.
 
 `PairPenalty` is the penalty with groups of one, the relaxed squared l1 norm sum_jk c_j c_k |V_jk|, whose dual set is
-the box |C_jk| <= c_j c_k.  Other penalties replace what differs; a box with other half-widths only `half_widths`, and
-what carries their numbers to other coordinates: `with_weights`, `with_offset` and `restrict`.
+the box |C_jk| <= c_j c_k.  Other penalties override the methods that differ.  A box with other half-widths overrides
+`half_widths`, and the methods that map half-widths to other coordinates: `with_weights`, `with_offset` and `restrict`.
 """
 
 from functools import cached_property
@@ -30,7 +30,7 @@ INSIDE_BOX = 1.0 - 4.0 * UNIT_ROUNDOFF  # shrinks a box t c_j c_k, so that C is 
 
 
 class OffDiagonalDual:
-    """Dual set between row coordinates and column coordinates that have no group in common, times t."""
+    """Dual set, times t, between row coordinates and column coordinates without a common group."""
 
     def __init__(self, penalty: "PairPenalty", rows: Indices, columns: Indices) -> None:
         self.penalty, self.rows, self.columns = penalty, rows, columns
@@ -41,7 +41,7 @@ class OffDiagonalDual:
         return np.asarray(t * INSIDE_BOX * sides * np.outer(c[self.rows], c[self.columns]))
 
     def project_safe(self, tC: Array, t: float) -> Array:
-        """Return nearly the projection onto t times the dual set, inside it after rounding."""
+        """Return approximately the projection onto t times the dual set, and inside it, rounding included."""
         bound = self.bound(t)
         return np.asarray(np.clip(tC, -bound, bound))
 
@@ -50,7 +50,7 @@ class OffDiagonalDual:
         return np.flatnonzero((np.abs(T) > self.bound(t)).any(axis=0))
 
     def best_multiplier(self, P: Array, T: Array, t: float) -> Array:
-        """Return nearly the tC in t times the dual set that minimises tr e'P^-1 e, e = tC - T; T if that is inside."""
+        """Return nearly the minimiser tC of tr e'P^-1 e, e = tC - T, in t times the dual set; T if T is inside."""
         columns = self.violated_columns(T, t)
         if not len(columns):
             return T
@@ -59,7 +59,7 @@ class OffDiagonalDual:
         return tC
 
     def residuals(self, P: Array, T: Array, t: float) -> Array:
-        """Return nearly T - P Z at the minimum of tr Z'PZ/2 - tr Z'T + t sum_gh w_g w_h |Z_gh|."""
+        """Return approximately T - P Z at the minimum of tr Z'PZ/2 - tr Z'T + t sum_gh w_g w_h |Z_gh|."""
         with np.errstate(over="ignore", invalid="ignore"):  # single precision has a smaller range
             found = lasso_residuals(P, T, self.bound(t))
         return np.where(np.isfinite(found), found, T)
@@ -69,7 +69,7 @@ class PairPenalty:
     """Ridge and a penalty on pairs of coordinates with weights c, (D,), constant within a group; here, groups of one.
 
     The ridge is part of A in the problem: values, dual sets and multipliers are those of the penalty on pairs.
-    Entries of C without a penalty are 0 in K: those of coordinates with c = 0, and the diagonal.
+    Entries of C without a penalty are 0 in K: those in rows or columns with c = 0, and the diagonal.
     """
 
     is_box = True  # whether K is a box, an interval for each entry; if not, its blocks contain spectral-norm balls
@@ -85,7 +85,7 @@ class PairPenalty:
 
     @property
     def splits_into_blocks(self) -> bool:
-        """Whether K is a product of symmetric intervals, so that V may be cut at any pairs."""
+        """Whether K is a product of symmetric intervals, so that V may be block diagonal along any partition."""
         return self.is_box and self.is_even
 
     @property
@@ -100,23 +100,23 @@ class PairPenalty:
         return type(self)(c, self.labels, self.nonnegative, self.a if a is None else a)
 
     def scaled(self, scale: Array | float) -> Self:
-        """Return the penalty in other units: with the roots of all weights times the scale."""
+        """Return the penalty in other units: the roots of all weights are multiplied by the scale."""
         return self.with_weights(self.c * scale, self.a * scale)
 
     def with_offset(self, a: float = 0.0) -> Self:
-        """Return the penalty with one more coordinate: any sign, a ridge, c = 0, and in a group of its own."""
+        """Return the penalty with one more coordinate, of any sign, with a ridge, c = 0 and a group of its own."""
         labels = np.append(self.labels, self.labels.max(initial=-1) + 1)
         return type(self)(np.append(self.c, 0.0), labels, np.append(self.nonnegative, False), np.append(self.a, a))
 
     def restrict(self, indices: Indexer) -> "PairPenalty":
-        """Return the penalty on some coordinates: the l1 norm if no sign and no group of several is left."""
+        """Return the penalty on some coordinates: the l1 norm if no sign constraint and no larger group is left."""
         c, labels, nonnegative = self.c[indices], self.labels[indices], self.nonnegative[indices]
         is_l1 = not nonnegative.any() and len(np.unique(labels)) == len(labels)
         return PairPenalty(c, a=self.a[indices]) if is_l1 else type(self)(c, labels, nonnegative, self.a[indices])
 
     @property
     def reference_weights(self) -> Array:
-        """Weights that scale the multipliers, (D,): c, except for coordinates that are coupled with c = 0."""
+        """Weights that scale the multipliers, (D,): c, except for coordinates that have pairs although c = 0."""
         return self.c
 
     @property
@@ -142,7 +142,7 @@ class PairPenalty:
         return self.c[np.unique(self.labels, return_index=True)[1]]
 
     def group_max(self, sizes: Array) -> Array:
-        """Return the largest size in the group of each coordinate: the common unit of a group."""
+        """Return, for each coordinate, the largest size in its group: the common unit of the group."""
         largest = np.zeros(int(self.labels.max(initial=0)) + 1)
         np.maximum.at(largest, self.labels, sizes)
         return np.asarray(largest[self.labels])
@@ -192,9 +192,10 @@ class PairPenalty:
     # Matrices V = UU' and their multipliers C
 
     def half_widths(self, j: Any, k: Any) -> Any:  # noqa: ARG002
-        """Return the half-widths of the box over c_j c_k at coordinates that broadcast: in [0, 1], and 1 at j = k.
+        """Return the half-widths of the box divided by c_j c_k, for index arrays that broadcast: in [0, 1], 1 at j = k.
 
-        They are radii over w_g w_h if K is no box.  One number stands for all; all proofs and solvers ask here.
+        If K is not a box, they are radii divided by w_g w_h.  A single number applies to all pairs.  All proofs and
+        solvers call this method.
         """
         return 1.0
 
@@ -228,7 +229,7 @@ class PairPenalty:
 
     def value_error_bound(self, U: Factor) -> float:
         """Return a bound on the rounding error of `value`; infinite if V is not certified to be feasible."""
-        # The error of entry jk is at most sum_error times |U_j||U_k|'; their sum over jk is one of squared column sums.
+        # The error of entry jk is at most sum_error times |U_j||U_k|'; the sum over jk is a sum of squared column sums.
         scaled: Any = abs(scale_rows(U, self.c))
         sums = np.asarray(scaled.sum(axis=0)).ravel()
         return round_up(sum_error(U.shape[0] + U.shape[1] + 8) * float(sums @ sums), U.shape[0] + 8)
@@ -238,11 +239,11 @@ class PairPenalty:
         return float(np.sum(self.half_width * np.abs(V)))
 
     def project_safe(self, C: Array) -> Array:
-        """Return nearly the projection of a symmetric matrix onto K; the result is in K, rounding included."""
+        """Return approximately the projection of a symmetric matrix onto K; the result is in K, rounding included."""
         return np.asarray(np.clip(C, self.lower_ends, self.half_width))
 
     def project_inexact(self, C: Array) -> Array:
-        """Return nearly the projection of a symmetric matrix onto K, in place: for solver steps, not for proofs."""
+        """Project a symmetric matrix approximately onto K, in place: for solver steps, not for proofs."""
         is_unit = self.is_even and self.c.min(initial=1.0) == 1.0 == self.c.max(initial=1.0)
         if is_unit and self.has_unit_sides:  # relative to the weights: no box matrix needed
             np.clip(C, -INSIDE_BOX, INSIDE_BOX, out=C)
@@ -251,7 +252,7 @@ class PairPenalty:
         return np.asarray(np.clip(C, self.lower_ends, self.half_width, out=C))
 
     def subgradient(self, V: Array, threshold: float, slack: Array) -> Array:
-        """Return a C in K that attains the maximum on the entries of V above a threshold, and equals slack elsewhere.
+        """Return a C in K that maximises tr CV on the entries of V above a threshold, and equals slack elsewhere.
 
         The threshold is relative to the square roots of the products of the diagonal entries.
         """

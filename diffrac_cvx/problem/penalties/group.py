@@ -19,7 +19,7 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one, momentum, times
 from diffrac_cvx.points.rows import Indices, Mask
 from diffrac_cvx.problem.penalties.base import INSIDE_BOX, OffDiagonalDual, PairPenalty
 
-Places = tuple[Indices, Indices]  # of blocks of one shape in a matrix: it indexes them, (k, p, q)
+Places = tuple[Indices, Indices]  # index of k blocks of one shape in a matrix, (k, p, q)
 
 
 class GroupNorms(PairPenalty):
@@ -180,7 +180,7 @@ def blocks_by_shape(
 
 
 def starts_and_sizes(groups: list[Indices]) -> tuple[Indices, Indices]:
-    """Return the place of the first coordinate of each group in their concatenation, and the sizes of the groups."""
+    """Return the position of the first coordinate of each group in their concatenation, and the sizes of the groups."""
     sizes = np.array([len(group) for group in groups], dtype=np.intp)
     return np.cumsum(sizes) - sizes, sizes
 

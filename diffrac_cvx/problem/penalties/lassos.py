@@ -1,4 +1,4 @@
-"""Lassos of the working set: the multipliers of the l1 norm between it and the coordinates outside.
+"""Lassos for the multipliers of the l1 norm between a working set and the coordinates outside it.
 
 Among the multipliers C between the working set and a coordinate outside it, a lasso with the matrix P gives the t C in
 the box t c_j c_k with the least e'P^-1 e, e = t C - T: e = -Pz at the minimum of z'Pz/2 - z'T + t c_j sum_k c_k |z_k|.
@@ -12,19 +12,19 @@ from diffrac_cvx.machine.deadlines import check_deadline
 from diffrac_cvx.machine.work import CALL_OPERATIONS, count_work
 from diffrac_cvx.points.checks import Array
 
-LASSO_ROUNDS = 6  # of lassos: coordinate descent on some entries, then a check for missing ones
+LASSO_ROUNDS = 6  # rounds of coordinate descent on some entries, each followed by a check for missing ones
 ENTRIES_PER_ROUND = 16  # new entries of each lasso in a round, those with the largest violation
-LASSO_SWEEPS = 10  # of coordinate descent in a round
+LASSO_SWEEPS = 10  # sweeps of coordinate descent in a round
 SWEEP_TOLERANCE = 3e-3  # change in a sweep, relative to the largest entry, at which the sweeps stop
-VIOLATION_TOLERANCE = 1e-2  # violation, relative to the bound, that makes an entry join
+VIOLATION_TOLERANCE = 1e-2  # violation, relative to the bound, at which an entry is added
 MAX_GRAM_ENTRIES = 2**22  # of the blocks of P in memory
 LASSO_BATCH = 128  # lassos of similar numbers of entries, solved with blocks of one size
 
 
 def lasso_residuals(P: Array, T: Array, half_width: Array) -> npt.NDArray[np.float32]:
-    """Return nearly T - PZ at the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite.
+    """Return approximately T - PZ at the minimisers of z'Pz/2 - z'T_j + sum_k half_width_kj |z_k|, P positive definite.
 
-    They are computed in single precision, because they only choose a multiplier.
+    Single precision suffices, because the result only selects a multiplier.
     """
     P, (w, m) = P.astype(np.float32), T.shape
     residual, half_widths = (np.array(matrix.T, dtype=np.float32, order="C") for matrix in (T, half_width))

@@ -1,6 +1,7 @@
 r"""Relaxed sign constraints, v_j >= 0 -> V_jk >= 0 for the pairs of these coordinates: V is doubly nonnegative there.
 
-The dual set is that of the l1 norm minus any nonnegative matrix on these pairs: C_jk <= c_j c_k, no lower bound.  A
+The dual set is that of the l1 norm minus any nonnegative matrix on these pairs: C_jk <= c_j c_k, without a lower bound.
+A
 single coordinate with v_j >= 0 has no pairs: only directions are constrained.
 """
 
@@ -18,7 +19,7 @@ from diffrac_cvx.problem.penalties.base import PairPenalty
 
 
 class SignConstraints(PairPenalty):
-    """The l1 norm with v_j >= 0 for some coordinates, and V_jk >= 0 for the pairs of them."""
+    """The l1 norm with v_j >= 0 for some coordinates, and V_jk >= 0 for pairs of them."""
 
     is_even = False
 
@@ -69,7 +70,7 @@ class SignConstraints(PairPenalty):
         return np.hstack([dense(U), column])
 
     def without_negative(self, U: Array) -> Array:
-        """Return a factor of UU' + N + Diag(sum_k N_jk) >= 0, N the negative part of the pairs."""
+        """Return a factor of UU' + N + Diag(sum_k N_jk) >= 0, where N is the negative part of the pairs."""
         V = times(U, U.T)
         N = -np.where(self.pair_mask, np.minimum(V, 0.0), 0.0)
         V += N
@@ -83,7 +84,7 @@ class SignConstraints(PairPenalty):
             return U
 
     def deficit(self, U: Factor) -> tuple[float, Array]:
-        """Return how negative an entry of the pairs may be, relative to the norms of its rows, and these norms."""
+        """Return a bound on the negative entries of the pairs, relative to the norms of their rows, and these norms."""
         rows = dense(U[self.indices])
         sizes = np.sqrt(np.sum(rows**2, axis=1))
         unit = rows * inverse_or_one(sizes)[:, None]

@@ -5,8 +5,8 @@ with rows R of the whitened table.  The relaxation is  max tr RR'Y  over Y = FF'
 
     -sum_{i<j} s_i s_j Y_ij <= (q - 1)/2   for the violated inequalities found so far, on q = 3, 5 or 7 chunklets.
 
-With linear constraints on the labels, Y has a row of a chunklet with a known label, whose products with the constraints
-are inequalities too, and equations E z = f are (E - f e_0')F = 0.
+With linear constraints on the labels, one row of Y belongs to a chunklet with a known label; its products with the
+constraints are additional inequalities, and equations E z = f become (E - f e_0')F = 0.
 
 It is solved by an augmented Lagrangian in F, minimised by L-BFGS (Burer and Monteiro, Math. Program. 95, 2003).
 """
@@ -29,18 +29,18 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import Memory, Point, inn
 
 SIZES = (3, 5, 7)  # numbers of chunklets of an inequality
 STEPS, UPDATES, MAX_UPDATES = 50, 2, 6  # L-BFGS steps for each update of the multipliers, updates in a round
-NEW_CUTS = 15  # times m: inequalities added in a round, at most
+NEW_CUTS = 15  # largest number of inequalities added in a round, divided by m
 SLACK = 0.01  # inequalities with more slack and without a multiplier are removed
 MIN_VIOLATION = 1e-3
-FIRST_ROWS = 0.12  # part of the rows whose triangles are searched in the first rounds
+FIRST_ROWS = 0.12  # fraction of the rows whose triangles are searched in the first rounds
 FIRST_RANK, MAX_STIFFNESS = 24, 200.0
 CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
-MANY_PLACES = 8  # part of the entries of Y in any inequality, inverted, from which their matrix is dense
-NEW_PRODUCTS = 3  # times m: products of linear constraints added in a round, at most
-STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # of equations with coefficients of norm one, in steps and in a proof
-LEAST_WEIGHT = 1e-3  # of a point, times m, in the lift of a diagonal
-NEGLIGIBLE = 0.03  # part of the largest singular value of F below which a direction is dropped
-STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds after which the gap must have fallen to this part
+MANY_PLACES = 8  # the matrix is dense if at least one in 8 entries of Y occurs in an inequality
+NEW_PRODUCTS = 3  # largest number of products of linear constraints added in a round, divided by m
+STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # weights of equations of norm one, in steps and in proofs
+LEAST_WEIGHT = 1e-3  # smallest weight of a point in the lift of a diagonal, times m
+NEGLIGIBLE = 0.03  # singular value of F, relative to the largest, below which a direction is dropped
+STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds in which the gap must fall to this fraction
 
 
 class Cliques(NamedTuple):
@@ -51,7 +51,7 @@ class Cliques(NamedTuple):
     multipliers: Array  # (k,), >= 0
 
     def subset(self, mask: npt.NDArray[np.bool_]) -> "Cliques":
-        """Return the inequalities of a mask."""
+        """Return the inequalities selected by a mask."""
         return Cliques(self.points[mask], self.signs[mask], self.multipliers[mask])
 
     def rows(self) -> Rows:
@@ -83,15 +83,15 @@ class CutRelaxation:
             self.E = problem.equations.T / self.norms_E
         self.force = np.zeros((self.E.shape[1], self.F.shape[1]))  # multipliers of E'F = 0
         self.floors: Array | None = None  # multipliers of floors of Y, for more than two clusters
-        self.settled_gap = np.inf  # part of the first gap up to which F is turned to its principal axes
+        self.settled_gap = np.inf  # fraction of the first gap above which F is rotated to its principal axes
         self.stiffness, self.most_stiffness, self.lower, self.n_rounds = 1.0, MAX_STIFFNESS, -np.inf, 0
-        self.dual: LabelDual | None = None  # which proves `lower`
+        self.dual: LabelDual | None = None  # multipliers that prove `lower`
         self.index()
 
     # Inequalities
 
     def index(self) -> None:
-        """Collect all inequalities in one sparse matrix: a row each, a column for each entry of Y in any."""
+        """Collect all inequalities in a sparse matrix: one row each, and one column for each entry of Y that occurs."""
         m, rows = len(self.rows), join_rows(*map(self.rows_of, self.parts))
         self.places, columns = np.unique(rows.first * m + rows.second, return_inverse=True)
         entries, shape = (rows.coefficients, columns, np.append(0, rows.ends)), (len(rows.ends), len(self.places))
@@ -119,7 +119,7 @@ class CutRelaxation:
         return len(self.multipliers)
 
     def violations(self, Y: Array) -> Array:
-        """Return left side less right side of all inequalities."""
+        """Return the left sides of all inequalities minus their right sides."""
         if not self.n_cuts:
             return np.zeros(0)
         return np.asarray(self.matrix @ Y.ravel()[self.places] - self.right)
@@ -133,8 +133,8 @@ class CutRelaxation:
         T.ravel()[self.places] = values
         return T + T.T
 
-    def keep(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Keep the inequalities of a mask, and those of the linear constraints themselves."""
+    def keep_only(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Keep the inequalities selected by a mask, and the linear constraints themselves."""
         masks = self.split(mask)
         if isinstance(self.parts[-1], Products):
             masks[-1] = masks[-1] | (self.parts[-1].chunklets == self.problem.anchor)
@@ -142,7 +142,7 @@ class CutRelaxation:
         self.index()
 
     def add(self, points: Indices, signs: npt.NDArray[np.int8]) -> int:
-        """Add inequalities on q points each, without those that are there, and return their number."""
+        """Add the inequalities on q points each that are new, and return their number."""
         at = SIZES.index(points.shape[1])
         old = self.parts[at]
         assert isinstance(old, Cliques)
@@ -151,7 +151,7 @@ class CutRelaxation:
         signs = signs * signs[:, :1]
         powers = np.uint64(0x9E3779B97F4A7C15) ** np.arange(points.shape[1], dtype=np.uint64)
         together = 2 * np.vstack([old.points, points]) + (np.vstack([old.signs, signs]) > 0)
-        _, first = np.unique(together.astype(np.uint64) @ powers, return_index=True)  # of a hash of each row
+        _, first = np.unique(together.astype(np.uint64) @ powers, return_index=True)  # hashes of the rows
         new = np.sort(first[first >= len(old.points)]) - len(old.points)
         self.parts[at] = Cliques(
             np.vstack([old.points, points[new]]),
@@ -189,10 +189,11 @@ class CutRelaxation:
         return np.column_stack([R, (1.0 - problem.nu) ** 0.5 * problem.w]) if problem.nu < 1.0 else R
 
     def lagrangian(self, Z: Array) -> Point:
-        """Return value and gradient of the augmented Lagrangian, times m, in [F; U], with rows of F of any norm.
+        """Return value and gradient of the augmented Lagrangian, times m, in [F; U]; rows of F may have any norm.
 
-        Without an l1 term U is empty, and the directions are eliminated.  With one, they are W = `self.root` U / m^0.5,
-        and tr RR'Y is the maximum over W of 2 tr W'B'F - tr W'(A + C)W, with C maximal up to a quadratic term.
+        Without an l1 term U is empty, because the directions are eliminated.  With one, they are W = `self.root` U /
+        m^0.5: tr RR'Y is the maximum over W of 2 tr W'B'F - tr W'(A + C)W, with the maximising C up to a quadratic
+        term.
         """
         problem, g, m = self.problem, self.multipliers, len(self.F)
         norms = np.sqrt(np.einsum("ij,ij->i", Z[:m], Z[:m]))
@@ -212,9 +213,11 @@ class CutRelaxation:
             image, D = self.rows.T @ F, U
             value, G = -m * inner(image, image), (-2.0 * m) * (self.rows @ image)
         if len(self.force):
-            excess = self.E.T @ F
-            value += m * (STIFFNESS_EQUAL * inner(excess, excess) + inner(self.force, excess))
-            G += m * (self.E @ (2.0 * STIFFNESS_EQUAL * excess + self.force))
+            equation_residual = self.E.T @ F
+            value += m * (
+                STIFFNESS_EQUAL * inner(equation_residual, equation_residual) + inner(self.force, equation_residual)
+            )
+            G += m * (self.E @ (2.0 * STIFFNESS_EQUAL * equation_residual + self.force))
         if self.n_cuts or self.floors is not None:
             Y = F @ F.T
             shifted = np.maximum(g + self.stiffness * self.violations(Y), 0.0)
@@ -242,7 +245,7 @@ class CutRelaxation:
         return found
 
     def minimize(self, steps: int, memory: Memory) -> None:
-        """Minimise the augmented Lagrangian by at most so many L-BFGS steps."""
+        """Minimise the augmented Lagrangian by at most this many L-BFGS steps."""
         at, m = self.lagrangian(np.vstack([self.F, self.U])), len(self.F)
         for _ in range(steps):
             following = None if is_late() else take_step(self.lagrangian, at, memory, lambda G: G)
@@ -255,7 +258,7 @@ class CutRelaxation:
         self.F, self.U = unit_rows(at.U[:m]), at.U[m:]
 
     def update_multipliers(self) -> float:
-        """Set all multipliers to the maximisers of the augmented Lagrangian; return the largest violation before."""
+        """Set all multipliers to the maximisers of the augmented Lagrangian; return the largest previous violation."""
         Y = self.F @ self.F.T
         violations = self.violations(Y)
         self.multipliers = np.maximum(self.multipliers + self.stiffness * violations, 0.0)
@@ -263,13 +266,13 @@ class CutRelaxation:
         self.parts = [each._replace(multipliers=part) for each, part in zip(self.parts, parts, strict=True)]
         if self.floors is not None:
             self.floors = self.raised_floors(Y)
-        excess = self.E.T @ self.F
-        self.force = self.force + 2.0 * STIFFNESS_EQUAL * excess
+        equation_residual = self.E.T @ self.F
+        self.force = self.force + 2.0 * STIFFNESS_EQUAL * equation_residual
         if len(self.U):
             self.relative = self.relative_C(self.root @ self.U / len(self.F) ** 0.5)
             self.C = self.relative * self.box + np.diag(self.problem.c**2)
             self.rows = self.whitened_rows()
-        return max(float(violations.max(initial=0.0)), float(np.abs(excess).max(initial=0.0)))
+        return max(float(violations.max(initial=0.0)), float(np.abs(equation_residual).max(initial=0.0)))
 
     def raised_floors(self, Y: Array) -> Array:
         """Return the multipliers of Y_ij >= -1/(K - 1) in the augmented Lagrangian, symmetric with a zero diagonal."""
@@ -279,7 +282,7 @@ class CutRelaxation:
         return np.asarray(raised)
 
     def certify(self) -> tuple[float, Array]:
-        """Certify the bound of the multipliers; return it, as computed, and eigenvectors that violate the dual."""
+        """Certify the bound of the multipliers; return the computed bound, and eigenvectors that violate the dual."""
         m, F = len(self.rows), self.F
         S = -(self.rows @ self.rows.T)
         if self.n_cuts:
@@ -290,7 +293,7 @@ class CutRelaxation:
             total += float(self.floors.sum()) / (2.0 * m * (self.problem.n_clusters - 1.0))
         forces = self.E @ (0.5 * self.force + STIFFNESS_EQUAL * (self.E.T @ F))
         mu = -np.einsum("ij,ij->i", S @ F + forces, F)
-        S += WEIGHT_EQUAL * (self.E @ self.E.T)  # what the forces do to F is 0 in the limit
+        S += WEIGHT_EQUAL * (self.E @ self.E.T)  # E'F = 0 in the limit, so this term changes nothing there
         S[np.arange(m), np.arange(m)] += mu
         last = min(m, max(12, F.shape[1] // 3 + 1)) - 1
         values, vectors = scipy.linalg.eigh(S, subset_by_index=[0, last], check_finite=False)
@@ -328,10 +331,10 @@ class CutRelaxation:
         )
 
     def least_lift(self, S: Array, values: Array, vectors: Array) -> Array:
-        """Return what makes S positive semidefinite, added to its diagonal, from its least eigenvalues and vectors.
+        """Return an addition to the diagonal that makes S positive semidefinite, from the smallest eigenpairs of S.
 
-        The eigenvalue alone would do at all points.  Less is needed if it is large where the negative part of S is: t w
-        with the diagonal w of that part, or its root, and the least t with S + t Diag(w) >= 0.
+        Minus the smallest eigenvalue, at all points, would suffice.  The total may be smaller with t w, where w is the
+        diagonal of the negative part of S, or its square root, and t the smallest number with S + t Diag(w) >= 0.
         """
         m, negative = len(S), np.minimum(values, 0.0)
         lifts = [np.full(m, -negative[0])]
@@ -345,9 +348,9 @@ class CutRelaxation:
         return min(lifts, key=np.sum)
 
     def separate(self, Y: Array, fraction: float) -> tuple[int, float]:
-        """Add violated triangles, of part of the rows first, and larger cliques where few triangles are violated.
+        """Add violated triangles, first of a part of the rows, and larger cliques if few triangles are violated.
 
-        Return the number of new inequalities, and the part of the rows to look at next.
+        Return the number of new inequalities, and the fraction of the rows to search next.
         """
         m, limit = len(Y), NEW_CUTS * len(Y)
         found, worst = violated_triangles(Y, self.rng.permutation(m), max(int(fraction * m), 8), limit)
@@ -358,29 +361,29 @@ class CutRelaxation:
             n_new += sum(self.add(*violated_cliques(self.F, q, self.rng, limit // 2)) for q in SIZES[1:])
         return n_new, fraction
 
-    def turn(self, vectors: Array) -> None:
-        """Keep the principal axes of [F; U] that are not negligible, and add directions that violate the dual."""
+    def rotate(self, vectors: Array) -> None:
+        """Rotate [F; U] to its principal axes, drop negligible ones, and add directions that violate the dual."""
         singular, axes = np.linalg.svd(np.vstack([self.F, self.U]), full_matrices=False)[1:]
         kept = axes[singular > NEGLIGIBLE * singular[0]].T
         if kept.shape[1] < len(self.F):
             self.F, self.U, self.force = self.F @ kept, self.U @ kept, self.force @ kept
             self.append(vectors)
 
-    def widen(self, vectors: Array) -> None:
+    def add_directions(self, vectors: Array) -> None:
         """Add directions that violate the dual if F has full rank."""
         singular, k = np.linalg.svd(self.F, compute_uv=False), self.F.shape[1]
         if np.sum(singular > 1e-2 * singular[0]) >= k - 1 and k < len(self.F):
             self.append(vectors)
 
     def append(self, vectors: Array) -> None:
-        """Append a third of its rank to F, at least eight directions."""
+        """Append directions to F: a third of its rank, at least eight."""
         m, k = self.F.shape
         new = (0.1 * m**0.5) * vectors[:, : max(8, k // 3)]
         self.F, self.U = unit_rows(np.hstack([self.F, new])), np.hstack([self.U, self.best_directions(new)])
         self.force = np.hstack([self.force, np.zeros((len(self.force), new.shape[1]))])
 
     def candidates(self) -> list[Array]:
-        """Return scores whose signs are labels, (m,) each: in random directions, with rows that of the anchor first."""
+        """Return scores, (m,) each, whose signs are labels: random directions; with linear rows, first the anchor's."""
         scores = self.F @ self.rng.standard_normal((self.F.shape[1], 10))
         if self.problem.linear is not None:
             scores[:, 0] = self.F @ self.F[self.problem.anchor]
@@ -388,7 +391,7 @@ class CutRelaxation:
         return list(scores.T)
 
     def start(self) -> None:
-        """Solve the relaxation nearly, with linear constraints and floors and without other inequalities."""
+        """Solve the relaxation approximately, with linear constraints and floors but without other inequalities."""
         self.minimize(8 * STEPS, Memory())
         is_plain = self.problem.linear is None and self.floors is None
         for _ in range(0 if is_plain else MAX_UPDATES):
@@ -398,7 +401,7 @@ class CutRelaxation:
     def solve(
         self, cutoff: Callable[[], float], improve: Callable[[Array], float], report: Callable[[], Status | None]
     ) -> Status | None:
-        """Add violated inequalities until the bound reaches the cutoff; None if nothing more is gained.
+        """Add violated inequalities until the bound reaches the cutoff; return None if progress stops before.
 
         `improve` improves labels and returns the best objective so far; `report` is called after each round, and
         returns the status if a limit is reached.
@@ -413,30 +416,30 @@ class CutRelaxation:
             self.start()
         while True:
             # 1. Bound, and labels by rounding.
-            if is_late(6.0 * m**3):  # branch and bound may use the time that is left
+            if is_late(6.0 * m**3):  # leave the remaining time to branch and bound
                 return None
             computed, vectors = self.certify()
             best = min(map(improve, self.candidates()))
             status = report()
             if self.lower >= cutoff():
                 return Status.OPTIMAL
-            excess = best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2))  # of Y over the labels
+            excess = best - 1.0 + float(np.sum((self.rows.T @ self.F) ** 2))  # value of Y minus that of labels
             gaps.append(best - self.lower + abs(excess))
-            # Also if nothing was proved, so that both are infinite.
+            # Also true if nothing was proved, when both are infinite.
             stalled = len(gaps) > STALLED_ROUNDS and not gaps[-1] < STALLED_GAP * gaps[-1 - STALLED_ROUNDS]
             if status is not None or stalled:
                 return status
             # 2. New directions, in which the dual is violated.
             if gaps[-1] > self.settled_gap * gaps[0]:
-                self.turn(vectors)
+                self.rotate(vectors)
             elif best - computed > 2.0 * max(excess, 0.0):
-                self.widen(vectors)
+                self.add_directions(vectors)
             # 3. Violated inequalities.
             self.n_rounds += 1
             Y = self.F @ self.F.T
-            self.keep((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
+            self.keep_only((self.multipliers > 1e-9) | (self.violations(Y) > -SLACK))
             n_new, fraction = self.separate(Y, fraction)
-            # 4. Steps of the augmented Lagrangian, more of them after a round that proved nothing new.
+            # 4. Steps of the augmented Lagrangian, more of them if the round did not improve the bound.
             memory, n_updates = Memory(), n_updates + (1 if computed < highest else -1)
             n_updates, highest = min(max(n_updates, UPDATES), slow * MAX_UPDATES), max(highest, computed)
             for _ in range(n_updates):
@@ -457,10 +460,10 @@ def inverse_root(A: Array) -> Array:
 def violated_triangles(
     Y: Array, order: Indices, n_rows: int, limit: int
 ) -> tuple[tuple[Indices, npt.NDArray[np.int8]], float]:
-    """Return the most violated triangle inequalities with a point among the first of an order, and their violation.
+    """Return the most violated triangle inequalities with a point in the first `n_rows` of an order; and the violation.
 
     Of the four inequalities on i, j, k, the most violated one has |Y_ij + Y_ik| - Y_jk or |Y_ij - Y_ik| + Y_jk on the
-    left; all pairs j, k are looked at together, in single precision.
+    left; all pairs j, k are evaluated together, in single precision.
     """
     Y = np.ascontiguousarray(Y[np.ix_(order, order)], dtype=np.float32)
     found: list[Array] = []
@@ -496,14 +499,14 @@ def violated_triangles(
 
 
 def violated_cliques(F: Array, q: int, rng: np.random.Generator, limit: int) -> tuple[Indices, npt.NDArray[np.int8]]:
-    """Return violated inequalities on q points, by exchange of one signed point at a time from random starts.
+    """Return violated inequalities on q points, found by exchanging one signed point at a time from random starts.
 
-    The left side is (q - |sum_i s_i f_i|^2)/2 for the rows f of F, so that the sum is to be short.
+    The left side is (q - |sum_i s_i f_i|^2)/2 for the rows f of F, so a short sum is sought.
     """
     starts = np.arange(min(CLIQUE_STARTS, 40 * len(F)))
     points = rng.integers(0, len(F), (len(starts), q))
     signs = rng.choice([-1.0, 1.0], (len(starts), q))
-    F, signs = F.astype(np.float32), signs.astype(np.float32)  # they choose inequalities; no bound depends on them
+    F, signs = F.astype(np.float32), signs.astype(np.float32)  # only to select inequalities; no bound depends on it
     total = np.einsum("tq,tqk->tk", signs, F[points])
     for position in np.tile(np.arange(q), CLIQUE_SWEEPS):
         others = total - signs[:, position, None] * F[points[:, position]]

@@ -1,7 +1,7 @@
-"""Best labels for given scores under linear constraints.
+"""Best labels for given scores and linear constraints.
 
-Bags, sizes and chains have closed forms, all else is an integer program.  Chunklets that share no row are independent,
-so that each connected set of rows is solved by itself.
+Bags, sizes and chains have closed forms; other constraints need an integer program.  Chunklets that share no row are
+independent, so each connected set of rows is solved separately.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_constraints import Indices, LinearConstraints, Sparse
 
-MAX_NODES, MAX_PROGRAMS = 1000, 50  # of branch and bound in an integer program, and programs for one answer
+MAX_NODES, MAX_PROGRAMS = 1000, 50  # branch-and-bound nodes per integer program, and programs per call
 Best = Callable[[Array], Array | None]  # signs with the largest sum of scores times signs
 
 
@@ -29,7 +29,7 @@ class FeasibleSigns:
         A = scipy.sparse.csr_array(scipy.sparse.vstack([rows.coefficients for rows in linear]))
         right, slack = (np.concatenate([getattr(rows, name) for rows in linear]) for name in ("right", "slack"))
         low = np.where(np.arange(len(right)) < len(linear.at_most.right), -np.inf, right - slack)
-        self.parts: list[tuple[Indices, Indices, Best]] = []  # rows, signs, and their best values
+        self.parts: list[tuple[Indices, Indices, Best]] = []  # rows, signs, and the function that optimises these
         if A.nnz:
             blocks: Any = [[None, A], [A.T, None]]
             number = connected_components(scipy.sparse.block_array(blocks), directed=False)[1]
@@ -68,7 +68,7 @@ def best_of(A: Sparse, low: Array, high: Array) -> Best:
 
 
 def best_of_number(base: Array, low: float, high: float, scores: Array) -> Array | None:
-    """Return the best signs with low <= base'z <= high for signs in base: a range for the number of agreements."""
+    """Return the best signs with low <= base'z <= high for signs in base, which bounds the number of agreements."""
     m, gains = len(base), base * scores
     least, most = (max(np.ceil((m + low) / 2.0), 0.0), min(np.floor((m + high) / 2.0), float(m)))
     if least > most:
@@ -81,7 +81,7 @@ def best_of_number(base: Array, low: float, high: float, scores: Array) -> Array
 
 
 def path_of(A: Array, low: Array, high: Array) -> Indices | None:
-    """Return the order of signs if the rows say that they rise along one path; None otherwise."""
+    """Return the order of signs if the rows require that they rise along one path; None otherwise."""
     k, m = A.shape
     size = np.abs(A).max(axis=1)
     if k != m - 1 or np.any((A != 0.0).sum(axis=1) != 2) or np.any(A.sum(axis=1) != 0.0):
@@ -115,7 +115,7 @@ def best_by_program(A: Sparse, low: Array, high: Array, scores: Array) -> Array 
         program: dict[str, Any] = {"c": -scores / scale, "constraints": constraints}
         program |= {"integrality": np.ones(len(scores), dtype=np.int64), "bounds": scipy.optimize.Bounds(0.0, 1.0)}
         limit: Any = {"node_limit": MAX_NODES}
-        found = scipy.optimize.milp(**program, options=limit if scores.any() else {})  # {}: whether there are any
+        found = scipy.optimize.milp(**program, options=limit if scores.any() else {})  # {}: only feasibility matters
         if found.x is None:  # presolving may be wrong on coefficients near the tolerance of the program
             found = scipy.optimize.milp(**program, options=limit | {"presolve": False})
         if found.x is None:
@@ -124,7 +124,7 @@ def best_by_program(A: Sparse, low: Array, high: Array, scores: Array) -> Array 
         sums = A @ z
         if not np.any((sums > high) | (sums < low)):
             return z
-        # The program has a tolerance: exclude the signs that violate a row, those of its largest terms alone.
+        # The program has a tolerance: exclude signs that violate a row, by the signs of its largest terms alone.
         for side, most in ((1.0, high), (-1.0, -low)):
             for k in np.flatnonzero(side * sums > most):
                 mask = cover(side * A[[k]].toarray()[0] * z, most[k])
@@ -133,7 +133,7 @@ def best_by_program(A: Sparse, low: Array, high: Array, scores: Array) -> Array 
 
 
 def cover(terms: Array, most: float) -> Array:
-    """Return the mask of the fewest terms with which a row exceeds its right side, whatever the other signs are."""
+    """Return the mask of the fewest terms by which a row exceeds its right side, whatever the other signs."""
     order = np.argsort(-terms, kind="stable")[: np.sum(terms > 0.0)]
     reached = 2.0 * np.cumsum(terms[order]) - np.sum(np.abs(terms)) > most
     mask = np.zeros(len(terms))
@@ -142,7 +142,7 @@ def cover(terms: Array, most: float) -> Array:
 
 
 def require_feasible(feasible: FeasibleSigns, has_known: bool) -> None:
-    """Raise DataError, naming rows that contradict each other and none that is not needed, if no signs are found."""
+    """Raise DataError if no signs are found, naming a minimal set of rows that contradict each other."""
     zeros = np.zeros(len(feasible))
     if feasible(zeros) is not None:
         return

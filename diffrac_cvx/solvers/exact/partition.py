@@ -31,13 +31,13 @@ from diffrac_cvx.solvers.exact.cuts import MIN_VIOLATION, NEW_CUTS, STEPS, CutRe
 from diffrac_cvx.solvers.exact.portfolio import CUT_BYTES, optimal_labels
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Memory
 
-FLOOR_ROUNDS, FLOOR_GAIN = 20, 1e-5  # of the bound with floors alone, and its gain in a round below which it ends
-SETTLED_GAP = 0.1  # part of the first gap from which on F is turned no more
+FLOOR_ROUNDS, FLOOR_GAIN = 20, 1e-5  # rounds with floors alone; gain in a round below which these end
+SETTLED_GAP = 0.1  # fraction of the first gap below which F is no longer rotated
 MAX_SET = 5  # points of the set of an inequality with a center
 FEW_NEW, SMALL_VIOLATION = (
     4,
     0.15,
-)  # a part of the new inequalities, and of violation, below which larger sets are added
+)  # fraction of the new inequalities, and violation, below which larger sets are added
 CENTERS, SET_STARTS, NEAREST = 400, 12, 60  # points tried as centers, first members of their sets, and candidates
 CLIQUE_STARTS = 3  # for each point
 
@@ -56,13 +56,13 @@ class OptimalPartition(Bracketed):
     status : Status
         Termination status of the search.
     n_cuts : int
-        Number of inequalities at its end, besides the floors of all pairs.
+        Number of inequalities at the end, in addition to the floors of all pairs.
     root_bound : float
         Lower bound with the floors alone.
     history : list of (seconds, lower, upper)
         Bounds over time; the upper bounds are not corrected for rounding.
     certificate : Certificate
-        What proves the bounds, for `check_certificate`.
+        Proof of the bounds, for `check_certificate`.
     seconds : float
         Wall-clock time in seconds.
     n_excluded : int
@@ -103,14 +103,14 @@ def optimal_partition(
     r"""Return the best partition into at most K clusters, with certified bounds on the optimal objective.
 
     The objective is that of `certify_clusters`, which is Eq. (9) if K = 2.  With labels at the corners of a simplex,
-    that is F with unit rows whose products are 1 in a cluster and -1/(K - 1) between two, it is
+    that is, with F whose unit rows have products 1 within a cluster and -1/(K - 1) between clusters, it is
 
     .. math:: 1 - \mathrm{tr}\, F^\top R R^\top F.
 
-    The relaxation has any unit rows with products of at least -1/(K - 1), and violated inequalities that hold for all
-    partitions: triangles, one point against a set, and K + 1 points, of which two share a cluster.  Upper bounds come
-    from a local search, started at k-means, Ward's method, spectral clustering, and roundings of F.  There is no
-    branching, so the search may end with a gap.  Memory is O(n^2).
+    The relaxation allows any unit rows with products of at least -1/(K - 1), and adds violated inequalities that hold
+    for all partitions: triangles, one point against a set, and sets of K + 1 points, two of which must share a cluster.
+    Upper bounds come from a local search, started from k-means, Ward's method, spectral clustering, and roundings of F.
+    There is no branching, so the search may end with a gap.  Memory is O(n^2).
 
     Source: Eq. (11) and section 4 for the objective; Chopra and Rao, Math. Program. 59, 1993, for the inequalities.
     The method is not in the paper.
@@ -124,7 +124,7 @@ def optimal_partition(
     nu : float
         Weight of the imbalance penalty, in [0, 1]; default 1.
     penalty : Penalty
-        Ridge; for more than two clusters without an l1 term and without known signs.
+        Ridge; for more than two clusters, l1 terms and sign constraints are not supported.
     ridge : float or (d,) array, optional
         Weight of the ridge, short for ``penalty=Penalty(ridge=ridge)``.
     tol : float
@@ -214,9 +214,9 @@ def optimal_partition(
 
 
 def bound_with_floors(points: Table, n_clusters: int, nu: float, penalty: PairPenalty) -> float:
-    """Return a certified lower bound on the objective of K > 2 clusters, with floors and without other inequalities.
+    """Return a certified lower bound on the objective of K > 2 clusters, with floors but no other inequalities.
 
-    For centred points without constraints, and a ridge alone.
+    Points must be centred and without constraints, and the penalty a ridge.
     """
     n = len(points)
     counts = np.ones(n) if points.weights is None else points.weights
@@ -265,7 +265,7 @@ def partition_of_labels(
 
 
 class PartitionCuts(CutRelaxation):
-    """The cutting planes for K > 2 clusters: floors of all pairs, and `Sets` for cliques of signs."""
+    """Cutting planes for K > 2 clusters: floors of all pairs, and `Sets` instead of cliques of signs."""
 
     def __init__(self, problem: LabelProblem) -> None:
         super().__init__(problem)
@@ -277,14 +277,14 @@ class PartitionCuts(CutRelaxation):
         self.best = Partition(np.zeros(m, dtype=np.int64), np.inf)
 
     def improve(self, clusters: Array) -> float:
-        """Search locally from clusters, and return the least objective so far."""
+        """Search locally from clusters, and return the smallest objective so far."""
         found = descend(self.rows, self.problem.n_clusters, clusters.astype(np.int64))
         if found.objective < self.best.objective:
             self.best = found
         return self.best.objective
 
     def candidates(self) -> list[Array]:
-        """Return clusters from F: the nearest corners in random directions, and the nearest of K random rows."""
+        """Return clusters from F: the nearest corners in random projections, and the nearest of K random rows."""
         (m, k), K = self.F.shape, self.problem.n_clusters
         corners = simplex_corners(K)
         found = [np.argmax(self.F @ self.rng.standard_normal((k, K - 1)) @ corners.T, axis=1) for _ in range(6)]
@@ -292,7 +292,7 @@ class PartitionCuts(CutRelaxation):
         return [*found, np.argmax(self.F @ chosen.T, axis=1)]
 
     def separate(self, Y: Array, fraction: float) -> tuple[int, float]:
-        """Add violated triangles, of part of the rows first, and larger sets where few triangles are violated."""
+        """Add violated triangles, first of a part of the rows, and larger sets if few triangles are violated."""
         m, limit = len(Y), NEW_CUTS * len(Y)
         n_rows = max(int(fraction * m), 8)
         found, worst = violated_partition_triangles(Y, self.rng.permutation(m)[:n_rows], limit)
@@ -306,7 +306,7 @@ class PartitionCuts(CutRelaxation):
         return n_new, fraction
 
     def add_sets(self, centers: Indices, members: Indices) -> int:
-        """Add inequalities, without those that are there, and return their number."""
+        """Add the inequalities that are new, and return their number."""
         old = self.parts[0]
         assert isinstance(old, Sets)
         padded = np.full((len(members), old.members.shape[1]), -1)
@@ -348,12 +348,12 @@ def violated_partition_triangles(Y: Array, centers: Indices, limit: int) -> tupl
 
 
 def most_violated(found: Array, limit: int) -> Array:
-    """Return at most so many rows, those of the largest last entries."""
+    """Return at most this many rows, those with the largest last entries."""
     return found[np.argpartition(-found[:, -1], limit)[:limit]] if len(found) > limit else found
 
 
 def violated_sets(Z: Array, rng: np.random.Generator, limit: int) -> Found:
-    """Return violated inequalities of a center and a set of three points or more, grown greedily from near points."""
+    """Return violated inequalities of a center and a set of at least three points, grown greedily from near points."""
     found: list[tuple[float, int, list[int]]] = []
     for i in rng.permutation(len(Z))[:CENTERS]:
         near = np.argsort(-Z[i])[: NEAREST + 1]

@@ -27,11 +27,11 @@ from diffrac_cvx.solvers.exact.cuts import CutRelaxation
 from diffrac_cvx.solvers.exact.feasible import FeasibleSigns, require_feasible
 from diffrac_cvx.solvers.exact.tree import Tree
 
-TREE_WORK, MORE_WORK = 2e9, 1.5e10  # operations of branch and bound before the cutting planes; if it is successful
-LAST_WORK = 2e11  # of branch and bound after them under linear constraints, which its relaxations do not have
-MIN_ROOT_GAPS = 0.01, 0.05  # gaps of the root relaxation, without and with an l1 term, below which it gets more
-MOST_COLUMNS = 1000  # for cutting planes without an l1 term, if there are fewer chunklets
-CUT_BYTES = 80.0  # bytes of the cutting planes for each pair of chunklets
+TREE_WORK, MORE_WORK = 2e9, 1.5e10  # operations of branch and bound before cutting planes; if it progresses well
+LAST_WORK = 2e11  # operations of branch and bound after cutting planes, if there are linear constraints
+MIN_ROOT_GAPS = 0.01, 0.05  # root gaps, without and with an l1 term, below which it gets more work
+MOST_COLUMNS = 1000  # largest number for cutting planes without an l1 term, if there are fewer chunklets
+CUT_BYTES = 80.0  # memory of the cutting planes per pair of chunklets, in bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class OptimalLabels(Bracketed):
     history : list of (seconds, lower, upper)
         Bounds over time; the upper bounds are not corrected for rounding.
     certificate : Certificate or None
-        What proves the bounds, for `check_certificate`: multipliers of inequalities, or those of each branch.
+        Proof of the bounds, for `check_certificate`: multipliers of inequalities, or those of each branch.
     seconds : float
         Wall-clock time in seconds.
     n_excluded : int
@@ -107,23 +107,21 @@ def optimal_labels(
         + \Big( \sum_j c_j |v_j| \Big)^2
 
     A portfolio of two methods.  Branch and bound: each node is the relaxation (15) with the labels of some points fixed
-    relative to each other, and is closed if no labels in it can improve on the best ones found by more than tol.
-    Cutting planes: the relaxation in the space of labels with violated triangle inequalities, and inequalities on five
-    and seven points, added until its bound reaches the best labels; memory is O(n^2).  Branch and bound comes first,
-    for a fixed amount of work, then cutting planes, and where these stall branch and bound again.  The run time may
-    grow exponentially, except under linear constraints, where the search may end with a gap; a search that is stopped
+    relative to each other.  It is closed if no labels in it can improve on the best known ones by more than tol.
+    Cutting planes: violated triangle inequalities, and inequalities on five and seven points, are added to the
+    relaxation in the space of labels until its bound reaches the best labels; memory is O(n^2).  Branch and bound runs
+    first, for a fixed amount of work, then cutting planes, and if these stall branch and bound again.  The run time may
+    grow exponentially, except with linear constraints: the search may then end with a gap.  A search that is stopped
     early returns valid bounds.
 
     Without an l1 term, this is L1-norm principal component analysis: the best labels are the signs of :math:`X v` at
     the v that maximises :math:`\|X v\|_1` over :math:`v^\top (X^\top X / n + \mathrm{Diag}(a)^2) v = 1`.
 
-    Notes
-    -----
-    The number ``hardness`` of the result predicts the effort: nearly all instances of ``make optimal`` with a hardness
-    up to 0.25 are solved within its limit of seconds, and most up to 2.  This is an observation on these instances:
-    equal groups at the corners of a regular simplex leave triangle inequalities a gap at any number of points, in even
-    dimensions from 4 on.  Cutting planes are used if their memory is free, for tables with at most as many columns as
-    chunklets or, without an l1 term, with at most 1000 columns.
+    Notes ----- The number ``hardness`` of the result predicts the effort: nearly all instances of ``make optimal`` with
+    a hardness up to 0.25 are solved within its limit of seconds, and most up to 2.  This is an observation on these
+    instances: for equal clusters at the corners of a regular simplex of even dimension at least 4, triangle
+    inequalities leave a gap at any number of points.  Cutting planes are used if enough memory is free, and if the
+    table has at most as many columns as chunklets or, without an l1 term, at most 1000 columns.
 
     Source: Eq. (9) with constraints; the methods are not in the paper.
 
@@ -139,7 +137,7 @@ def optimal_labels(
         Weights of the squared l1 norm and of the ridge, short for ``penalty=Penalty(lam=lam, ridge=ridge)``.
     constraints : Constraints, optional
         Constraints; only labels that satisfy them are considered.  With bags, order, sizes or rows, labels +1 and -1
-        are different, and nu = 0 makes sense if the constraints exclude that all labels are equal.
+        are not interchangeable, and nu = 0 makes sense if the constraints exclude equal labels for all points.
     tol : float
         Certified gap ``upper - lower`` at which the search stops, > 0; default 1e-4.
     time_limit : float, optional
@@ -230,9 +228,9 @@ def cut_relaxation(
     excluded: Excluded | None,
     linear: LinearConstraints | None,
 ) -> CutRelaxation | None:
-    """Return the problem of the cutting planes; None if it does not fit, or all columns are constant.
+    """Return the problem of the cutting planes; None if they do not apply, or all columns are constant.
 
-    Cutting planes know no feature groups and no signs of coefficients.
+    Cutting planes support neither feature groups nor sign constraints, and must fit in memory.
     """
     d, m, penalty = tree.points.shape[1], chunklets.n_chunklets, tree.weights
     most_columns = m if tree.penalty.has_l1 else max(m, MOST_COLUMNS)
@@ -256,9 +254,9 @@ def feasible_signs(linear: LinearConstraints, chunklets: Chunklets) -> FeasibleS
 
 
 def search(tree: Tree, relaxation: CutRelaxation | None) -> Status:
-    """Search by branch and bound, longer if that is successful, then by cutting planes and again by branch and bound.
+    """Search by branch and bound, longer if it progresses well, then by cutting planes and again by branch and bound.
 
-    Afterwards the tree has the best labels.
+    Afterwards the tree holds the best labels.
     """
 
     def report() -> Status | None:
@@ -276,7 +274,7 @@ def search(tree: Tree, relaxation: CutRelaxation | None) -> Status:
 
 
 def proved_bound(tree: Tree, relaxation: CutRelaxation | None) -> tuple[float, tuple[Proof, ...]]:
-    """Return the better of the bounds by branching and by inequalities, with its proofs."""
+    """Return the better of the bounds from branching and from inequalities, with its proofs."""
     proofs = tree.proofs
     lower = max(tree.branching_bound if proofs else 0.0, tree.trivial)
     if relaxation is None or relaxation.dual is None or relaxation.lower <= lower:
@@ -288,7 +286,7 @@ def hardness(points: Table, a: Array, m: int) -> float:
     """Return d_eff (d_eff + 1) / (2 m), with d_eff = tr X (X'PX + Diag(a)^2)^-1 X'P computed on the shorter side."""
     X = points.weighted_rows().array() / len(points) ** 0.5
     units = np.sqrt(np.sum(X**2, axis=0) + a**2)
-    X, a = X * inverse_or_one(units), np.maximum(a * inverse_or_one(units), 1e-12)  # nearly none, for a = 0
+    X, a = X * inverse_or_one(units), np.maximum(a * inverse_or_one(units), 1e-12)  # a negligible ridge, for a = 0
     squares = np.linalg.svd(X / a, compute_uv=False) ** 2
     effective = float(np.sum(squares / (1.0 + squares)))
     return effective * (effective + 1.0) / (2.0 * m)

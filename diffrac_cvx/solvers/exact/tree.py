@@ -1,7 +1,7 @@
 """Branch and bound for Eq. (9).
 
-A node fixes the labels of some chunklets relative to each other, so that they become one chunklet, with row a.  Its
-relaxation is (15) with that row instead of theirs, and its children fix one more row r with either sign.
+A node fixes the labels of some chunklets relative to each other, which merges them into one chunklet, with row a.  Its
+relaxation is (15) with row a instead of their rows, and its two children fix one more row r, with either sign.
 """
 
 import heapq
@@ -31,27 +31,28 @@ from diffrac_cvx.solvers.factored.solver import low_rank
 
 Signs = npt.NDArray[np.int8]  # of the chunklets, 0 if free
 
-GAP_RATIO = 0.15  # of cutoff - upper bound: gap at which to stop solving a node that cannot reach the cutoff
-LEAST_GAP, MOST_STEPS = 1e-10, 1000  # to which, and in which, a node is solved at most; rounding hides smaller gaps
+GAP_RATIO = 0.15  # gap, relative to cutoff - upper bound, at which a node that cannot reach the cutoff stops
+LEAST_GAP, MOST_STEPS = 1e-10, 1000  # smallest gap and most steps of a node; smaller gaps are rounding
 
 
 class Node(NamedTuple):
-    """Node: certified lower bound on the objective of its labels, number, signs, solution, and proof of the bound."""
+    """Node of the tree: certified lower bound over its labels, number, signs, solution, and proof of the bound."""
 
     lower: float
     number: int
     signs: Signs
     solution: Result  # warm start of the children
-    proof: Proof | None  # its own, or that of its parent; None for a trivial bound
+    proof: Proof | None  # of the node or of its parent; None for a trivial bound
 
 
 class Tree:
     """State of a branch-and-bound search: open nodes, incumbent labels, and smallest bound of the closed nodes.
 
-    `low_rank` solves the relaxation of each node.  The (m, D) rows are signed sums of the points of each chunklet; the
-    sign of a zero row does not matter, unless linear constraints have it.  That of the ``anchor`` is fixed by symmetry;
-    with linear constraints it is the chunklet of known labels, or one without points.  ``floor`` is a certified lower
-    bound on the objective of all labels, by ``n_cuts`` inequalities.  ``closed`` has the proofs of the closed nodes.
+    `low_rank` solves the relaxation of each node.  The (m, D) rows are signed sums of the points of each chunklet.  The
+    sign of a zero row does not matter, unless it occurs in linear constraints.  The sign of the ``anchor`` is fixed by
+    symmetry; with linear constraints, the anchor is the chunklet of known labels, or one without points.  ``floor`` is
+    a certified lower bound on the objective of all labels, from ``n_cuts`` inequalities.  ``closed`` holds the proofs
+    of the closed nodes.
     """
 
     def __init__(
@@ -84,14 +85,14 @@ class Tree:
         self.open_nodes: list[Node] = []
         self.closed: list[Proof | None] = []
         self.closed_bound, self.root_bound = np.inf, 0.0
-        self.trivial = 0.0 if points.used_columns().any() else nu  # the least objective if all columns are constant
+        self.trivial = 0.0 if points.used_columns().any() else nu  # smallest objective if all columns are constant
         self.floor = self.trivial
         self.n_nodes, self.n_cuts = 0, 0
         self.history: list[tuple[float, float, float]] = []
         self.callback: Callable[[Bracket, int, int], bool | None] | None = None
 
     def closest(self, scores: Array) -> Array | None:
-        """Return the signs of scores, or the best ones that satisfy linear constraints; None if none are found."""
+        """Return the signs of the scores, or the best signs that satisfy linear constraints; None if none are found."""
         return np.where(scores >= 0.0, 1.0, -1.0) if self.feasible is None else self.feasible(scores)
 
     @property
@@ -106,20 +107,20 @@ class Tree:
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
-        """Proofs of that bound, one for each branch, and each once; none if it is trivial."""
+        """Distinct proofs of that bound, one for each branch; none if it is trivial."""
         found = {id(proof): proof for proof in [*self.closed, *(node.proof for node in self.open_nodes)]}
         return tuple(proof for proof in found.values() if proof is not None) if None not in found.values() else ()
 
     @property
     def cutoff(self) -> float:
-        """Lower bound from which a node is closed."""
+        """Lower bound at or above which a node is closed."""
         return self.best - 0.999 * self.tol
 
     def search(self, work: float = np.inf) -> Status | None:
         """Branch until no open node can improve on the incumbent by more than tol, or a limit is reached.
 
-        Return None after so much work; a later call continues.  Afterwards `signs` and `best` are the best labels and
-        their objective, and `lower` the bound.
+        Return None after this amount of work; a later call continues.  Afterwards `signs` and `best` are the best
+        labels and their objective, and `lower` the bound.
         """
         root, end = np.zeros(len(self.rows), dtype=np.int8), work_done() + work
         root[self.anchor] = 1
@@ -136,13 +137,14 @@ class Tree:
                 return Status.OUT_OF_MEMORY
             if status is not None or work_done() > end:
                 return status
-            # Branch the node of smallest bound on the row whose two signs lose most of sum sqrt(r'Vr), as a product.
+            # Branch the node of smallest bound on the row for which the product of the losses of sum sqrt(r'Vr), over
+            # both signs, is largest.
             node = heapq.heappop(self.open_nodes)
             U = dense(node.solution.G)  # type: ignore[arg-type]
             alignment = self.rows @ (U @ (U.T @ (node.signs @ self.rows)))  # r'Va
             q = np.sum((self.rows @ U) ** 2, axis=1)
             q_fixed = max(float(node.signs @ alignment), 0.0)
-            score = np.ones(len(q)) if q_fixed > 0.0 else q  # the fixed row may be that of no points
+            score = np.ones(len(q)) if q_fixed > 0.0 else q  # the fixed row may have no points
             for sign in (1.0, -1.0) if q_fixed > 0.0 else ():
                 score *= np.sqrt(q) + q_fixed**0.5 - np.sqrt(np.maximum(q + q_fixed + 2.0 * sign * alignment, 0.0))
             chunklet = np.argmax(np.where((node.signs == 0) & self.matters, score, -np.inf))
@@ -167,7 +169,7 @@ class Tree:
         proofs = solution.certificate.proofs  # none for a trivial bound
         if solution.lower > lower and proofs:
             lower, proof = solution.lower, proofs[0]._replace(signs=signs)
-        if lower >= self.cutoff or is_leaf:  # with all labels fixed, it is exact up to rounding
+        if lower >= self.cutoff or is_leaf:  # with all labels fixed, the bound is exact up to rounding
             self.closed_bound = min(self.closed_bound, lower)
             self.closed.append(proof)
         else:
@@ -192,17 +194,17 @@ class Tree:
         )
 
     def solve(self, fixed: Signs, start: Result | None, cutoff: float) -> Result:
-        """Return the solution of a node, whose bounds are not tight above the cutoff, nor if they cannot reach it."""
+        """Return the solution of a node; its bounds need not be tight above the cutoff, or if they cannot reach it."""
 
         def should_stop(progress: Progress) -> bool:
             gap, missing = progress.upper - progress.lower, cutoff - progress.upper
             return progress.lower >= cutoff or (np.isfinite(cutoff) and gap < GAP_RATIO * missing)
 
-        # The fixed chunklets become one, whose sign is known.
+        # The fixed chunklets are merged into one, with a known sign.
         points = array_table(self.points.array(), self.points.weights, self.chunklets.merged(fixed.astype(np.float64)))
         limits: dict[str, Any] = {"callback": should_stop, "time_limit": self.timer.time_left}
         limits |= {"tol": max(0.1 * self.tol, LEAST_GAP), "max_iter": MOST_STEPS}
-        with warnings.catch_warnings():  # about the few points of a node
+        with warnings.catch_warnings():  # few points of a node may be degenerate
             warnings.simplefilter("ignore", DegenerateDataWarning)
             return low_rank(points, self.nu, self.penalty, start=start, **limits)  # type: ignore[arg-type]
 
@@ -213,7 +215,7 @@ class Tree:
         return value, v * (oriented[0] * labels[0])
 
     def improve(self, scores: Array) -> float:
-        """Alternate from scores between labels and their best direction, and return the incumbent's objective."""
+        """Alternate between labels and their best direction, starting from scores; return the incumbent's objective."""
         y = self.closest(scores)
         if y is None:
             return self.best

@@ -36,14 +36,14 @@ from diffrac_cvx.solvers.race import Pause
 
 Metric = Callable[[Array], Array]
 CertifiedPoint = tuple[PrimalPoint, DualPoint, Bound | None]
-STEPS_PER_MULTIPLIER = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
-GROWTH_ROUNDS, STALLED_ROUNDS = 4, 60  # certificates without progress before the rank grows, or the solver ends
+STEPS_PER_MULTIPLIER = 10  # L-BFGS steps between updates of the multiplier, which do not wait for convergence
+GROWTH_ROUNDS, STALLED_ROUNDS = 4, 60  # certificates without progress until the rank grows; until the solver ends
 SPARE_RANK = 8  # columns by which the rank grows
-LARGE_UNIT = 8.0  # size of V in a column, relative to that suggested by the variances, from which units are used
+LARGE_UNIT = 8.0  # scale of V in a column, relative to that suggested by the variances, above which units are used
 
 
 class Point(NamedTuple):
-    """Point with the value and the gradient there."""
+    """Point with the value and the gradient of the function."""
 
     U: Array
     value: float
@@ -79,9 +79,9 @@ class Memory:
 
     def rotate(self, Q: Array) -> None:
         """Transform the memory for a change of the unknown from U to UQ."""
-        turned = [(step @ Q, change @ Q) for step, change, _ in self.pairs]
+        rotated = [(step @ Q, change @ Q) for step, change, _ in self.pairs]
         self.pairs.clear()
-        for step, change in turned:
+        for step, change in rotated:
             self.add(step, change)
 
 
@@ -104,7 +104,7 @@ def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, met
         memory.pairs.clear()
         D = -metric(at.gradient)
         slope = inner(D, at.gradient)
-    if not slope < -1e-23 * size:  # the gradient is rounding error
+    if not slope < -1e-23 * size:  # the gradient is pure rounding error
         return None
     length = 1.0 if memory.pairs else min(1.0, 0.3 * (inner(at.U, at.U) / inner(D, D)) ** 0.5)
     for _ in range(12):
@@ -124,9 +124,9 @@ class Multiplier:
     r"""Multiplier C of one block, stored relative to c_i c_j.
 
     The maximum of tr CV - |C - C0|^2 / (2 sigma) over C in the dual set is attained at the projection of C0 + sigma V;
-    sigma is entrywise, proportional to c_i c_j.  The diagonal of the l1 term is linear on V >= 0 and not included.
-    The entries of V are of the size of the products of ``units``; if ``capped``, sigma is limited in proportion to
-    the curvature of the other terms.
+    sigma has entries proportional to c_i c_j.  The diagonal of the l1 term is linear on V >= 0 and not included.  The
+    entries of V have the scale of products of ``units``.  If ``capped``, sigma is limited in proportion to the
+    curvature of the other terms.
     """
 
     def __init__(
@@ -139,7 +139,8 @@ class Multiplier:
         self.inverse_units = (1.0 / units)[:, None]
         scaled = c * units
         largest = float(np.prod(np.sort(scaled)[-2:])) if size > 1 else 0.0
-        # Too small costs outer rounds, too large makes steps ill conditioned: the other terms curve by about one half.
+        # A small sigma costs outer rounds, a large one makes steps ill conditioned: the other terms have curvature
+        # about 1/2.
         stiffest = 100.0 / max(largest, 1e-300) if capped else np.inf
         self.stiffness = min(60.0 * size, stiffest)
 
@@ -169,7 +170,7 @@ class Multiplier:
 class Lagrangian(ABC):
     """Augmented Lagrangian of (15): 1 - 2 g(V) + tr VB, B = A + Diag(c)^2, plus the maximum of each `Multiplier`.
 
-    Its unknown is an array, ``params``, that determines the factors of the blocks of V, one or more.
+    Its unknown is an array, ``params``, that determines the factors of one or more blocks of V.
     """
 
     def __init__(self, multipliers: list[Multiplier]) -> None:
@@ -233,10 +234,11 @@ class Lagrangian(ABC):
 class OneBlockLagrangian(Lagrangian):
     """Augmented Lagrangian in a factor of V = UU', one block on all coordinates.
 
-    With correlated columns, the curvature varies less in the metric B + 1.  ``units`` replaces the 1 by Diag(units)^-2
-    for a V of other size than the column variances suggest, whose entries are of the size of the products of the units.
-    This occurs if a few outlying rows have nearly all of the variance: V is then nearly orthogonal to them, and of the
-    size that suits the other rows.  The objective is then a sum of squares without cancellation of large terms.
+    With correlated columns, the curvature varies less in the metric B + 1.  If the scale of V differs from that
+    suggested by the column variances, ``units`` replaces the 1 by Diag(units)^-2, and entries of V have the scale of
+    products of the units.  This occurs if a few outlying rows have nearly all of the variance: V is then nearly
+    orthogonal to them, and its scale is determined by the other rows.  The objective is then a sum of squares without
+    cancellation of large terms.
     """
 
     def __init__(
@@ -316,10 +318,10 @@ def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
 
 
 def column_units(problem: DirectionProblem) -> Array | None:
-    """Return the sizes of V if it is large, or of unequal sizes with fewer rows than columns; otherwise None.
+    """Return the scales of the columns of V if they are large, or unequal with fewer rows than columns; otherwise None.
 
-    The squared size relative to that suggested by the variances is estimated by the least-squares directions of random
-    labels: the diagonal of B^+ A B^+, B = A + Diag(c)^2.
+    The squared scale, relative to that suggested by the variances, is estimated from least-squares directions of random
+    labels: it is the diagonal of B^+ A B^+, B = A + Diag(c)^2.
     """
     if not problem.has_l1 or problem.X.is_streamed:
         return None
@@ -337,7 +339,7 @@ def column_units(problem: DirectionProblem) -> Array | None:
 def shrunk_inverse(G: Array, top: float, shrinkage: float) -> Array:
     """Return (G / top + shrinkage)^-1.
 
-    The value depends on the square of a small component of U; with this scaling it changes equally fast in all
+    The objective depends on the square of a small component of U; with this scaling it changes equally fast in all
     directions (Tong, Ma, Chi, JMLR 2021).
     """
     return inverse_of_positive(G / top + shrinkage * np.eye(len(G)))
@@ -361,8 +363,8 @@ def append_violated_directions(
     if M is None:
         M = problem.X.weighted_gram(problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     S = M - problem.B - C
-    few_of_many = most < len(S) and len(S) > LARGE_SIZE
-    values, vectors = lanczos(S.dot, len(S), free, "LA", 1e-4) if few_of_many else eigh(S)
+    is_partial = most < len(S) and len(S) > LARGE_SIZE
+    values, vectors = lanczos(S.dot, len(S), free, "LA", 1e-4) if is_partial else eigh(S)
     new = vectors[:, values > 0.0][:, -free:]
     return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) / max(new.shape[1], 1) + 1e-12) * new])
 
@@ -377,7 +379,7 @@ def drop_negligible_columns(lagrangian: Lagrangian, at: Point, memory: Memory, r
 
 
 def rank_reducing_rotation(U: Array, rtol: float) -> Array | None:
-    """Return Q with orthonormal columns such that UQ has no negligible column; None if U has none already."""
+    """Return Q with orthonormal columns such that UQ has no negligible column; None if U has none."""
     G = times(U.T, U)
     limit = rtol * approximate_top_eigenvalue(G)
     try:
@@ -391,7 +393,7 @@ def rank_reducing_rotation(U: Array, rtol: float) -> Array | None:
 
 
 def full_rank_start(problem: DirectionProblem) -> Array:
-    """Return a full-rank start without a preferred direction, with a little noise to break symmetry."""
+    """Return a full-rank initial factor without a preferred direction, with a little noise to break symmetry."""
     size = problem.X.shape[1]
     noise: Array = np.random.default_rng(0).standard_normal((size, size))
     start: Array = (np.eye(size) + 1e-2 * noise) / size
@@ -415,7 +417,7 @@ def one_block_iterates(
     at = lagrangian.point(start if start.any() else full_rank_start(problem))
     lagrangian.latest = at.U
     done, saved, lower, upper = 0, 0.0, 0.0, 1.0
-    best, since, idle = np.inf, 0, 0  # smallest gap, or value without bounds; rounds since then, and without a step
+    best, since, idle = np.inf, 0, 0  # smallest gap, or value without bounds; rounds since; rounds without a step
     while done < max_iter:
         # 1. L-BFGS steps; with an l1 penalty, the multiplier is updated between them.
         try:
@@ -427,20 +429,20 @@ def one_block_iterates(
         except EarlyExitError:
             with deadlines.time_limited(None):
                 last = problem.rescale(lagrangian.latest)
-            yield Iterate(last.U, done, DualPoint(), last)  # no time left for its certificate
+            yield Iterate(last.U, done, DualPoint(), last)  # no time is left for its certificate
             raise
         yield Pause()
         done += max(n_steps, 1)
         # 2. Negligible columns are dropped.
         at = drop_negligible_columns(lagrangian, at, memory)
-        # 3. An iterate with its bounds; fitting the multiplier takes a quarter of the time of the steps since then.
+        # 3. An iterate with its bounds; fitting the multiplier takes a quarter of the time of the preceding steps.
         C = lagrangian.multiplier(at.U)[0] if problem.has_l1 else None
         saved += n_steps * at.U.shape[1] / len(at.U)
         fitted = saved >= 70.0 and len(at.U) <= LARGE_SIZE
         saved = 0.0 if fitted else saved
         point, dual, bound = certified(at.U, C, fitted)
         yield Iterate(at.U, done, dual, point, bound)
-        # 4. The rank grows if the gap no longer decreases, which it does long after the value has converged.
+        # 4. The rank grows if the gap no longer decreases; the gap decreases long after the value has converged.
         if bound is not None:
             lower, upper = max(lower, bound.lower), min(upper, point.value)
         missing = at.value if bound is None else upper - lower
@@ -449,7 +451,7 @@ def one_block_iterates(
         if idle >= 6 * GROWTH_ROUNDS or (bound is not None and since >= STALLED_ROUNDS):
             return  # no progress in double precision
         at = lagrangian.update(at)
-        patience = GROWTH_ROUNDS * (2 if bound is None else 1)  # the value alone settles long before the gap
+        patience = GROWTH_ROUNDS * (2 if bound is None else 1)  # the value converges long before the gap
         if since and since % patience == 0 and at.U.shape[1] < len(at.U):
             larger = append_violated_directions(problem, at.U, sum(lagrangian.multiplier(at.U)))
             at, memory = lagrangian.point(larger), Memory()
@@ -473,7 +475,7 @@ def refine_point(
 ) -> CertifiedPoint:
     """Return the better of the scaled point and its thresholded form, its dual, and a lower bound from C.
 
-    The bound uses q of the scaled point, or the given q to which C belongs, not that of the thresholded one.  If
+    The bound uses q of the scaled point, or the given q to which C belongs, not q of the thresholded point.  If
     ``fitted``, the multiplier is also refined, with one eigendecomposition per step.  Without C there is no bound.
     """
     point = problem.rescale(U)
@@ -490,7 +492,7 @@ def refine_point(
 def threshold_inactive(problem: DirectionProblem, point: PrimalPoint, C: Array) -> PrimalPoint:
     """Return the better of a point and its projection on V >= 0 with V_ij = 0 where |C_ij| is strictly below its bound.
 
-    At an optimum V_ij is 0 there; before convergence, its penalty c_i c_j |V_ij| is much larger than its gain.
+    At an optimum V_ij is 0 there; before convergence, its penalty c_i c_j |V_ij| is much larger than the gain from it.
     """
     U = dense(point.U)
     V = problem.pair_penalty.zero_inactive(times(U, U.T), C)

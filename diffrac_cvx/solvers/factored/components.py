@@ -1,4 +1,4 @@
-"""Block-decomposition solver for sparse problems: V starts diagonal, and blocks merge if the certificate fails."""
+"""Block-decomposition solver for sparse problems: V starts diagonal, and blocks are merged if the certificate fails."""
 
 from functools import partial
 from itertools import accumulate
@@ -50,7 +50,7 @@ class BlockPoint(NamedTuple):
         return [self.weights, self.intercepts, self.free_factor, *self.factors]
 
     def times(self, multiple: float) -> "BlockPoint":
-        """Return the point with V scaled by the square of a multiple."""
+        """Return the point with V multiplied by the square of a factor."""
         return self.like(self.flat() * multiple)
 
     def flat(self) -> Array:
@@ -65,7 +65,7 @@ class BlockPoint(NamedTuple):
 
 
 class BlockLagrangian(Lagrangian):
-    """Augmented Lagrangian at a block diagonal V, in all entries of a `BlockPoint`.
+    """Augmented Lagrangian at a block diagonal V, as a function of all entries of a `BlockPoint`.
 
     Single coordinates have no multiplier.
     """
@@ -88,7 +88,7 @@ class BlockLagrangian(Lagrangian):
         return np.asarray(np.maximum(q, 0.0))
 
     def expand(self, values: Array) -> Array:
-        """Return values of the single coordinates as values of all, 0 in the blocks."""
+        """Return values of the single coordinates as values of all coordinates, 0 in the blocks."""
         full = np.zeros((self.split.X.shape[1], *values.shape[1:]))
         full[self.singles] = values
         return full
@@ -144,7 +144,7 @@ class BlockLagrangian(Lagrangian):
 
     def metric(self, params: Array) -> Metric:
         """Return the map Z -> Z (U'U + shrinkage)^-1 on the penalised coordinates of each block, as for one block."""
-        point, shrinkage = self.shape.like(params), 0.03  # V is diagonal at first, and its entries have to separate
+        point, shrinkage = self.shape.like(params), 0.03  # V is diagonal at first, and its entries have to diverge
         grams = [times(U.T, U) for U in point.factors]
         top = max(float(np.max(point.weights**2, initial=1e-300)), *(approximate_top_eigenvalue(G) for G in grams), 0.0)
         single = 1.0 / (point.weights**2 / top + shrinkage)
@@ -184,7 +184,7 @@ class BlockLagrangian(Lagrangian):
 
 
 def is_blockwise_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
-    """Return whether the block strategy applies: few coordinates without an l1 weight, and a cold or a split start."""
+    """Return whether the block strategy applies: few coordinates without l1 weight; a cold or block diagonal start."""
     free = int(np.sum(problem.c == 0.0))
     applies = problem.pair_penalty.splits_into_blocks and free <= 8 and len(problem.c) - free >= 4
     return applies and (warm_start.U is None or is_block_diagonal(problem, warm_start.U))
@@ -202,13 +202,13 @@ def is_block_diagonal(problem: DirectionProblem, U: Factor) -> bool:
 def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:
     """Yield certified iterates until one component would contain half of the coordinates, or progress stalls."""
     n, size = problem.X.shape
-    screening = 7.5e3 * float(size) ** 2 if size > n else 0.0  # of pairs, most of which exceed their bound
+    screening = 7.5e3 * float(size) ** 2 if size > n else 0.0  # operations; most pairs exceed their bound
     yield Pause(screening)
     split = block_problem(problem)
     m, start = len(split.c), warm_start
 
-    # 1. V is diagonal, with smaller weights of unpenalised coordinates, or that of a warm start, certified first.  The
-    # first screening comes early if there are few pairs: most coordinates may be in one component.
+    # 1.  Start with a diagonal V, with smaller weights of unpenalised coordinates, or with a warm start, which is
+    # certified first.  If there are few pairs, screen them early, because most coordinates may be in one component.
     labels = np.arange(m) if start.U is None else split.labels_of(start.U)
     blocks, f = Blocks(split, labels), split.F.shape[1]
     point = BlockPoint(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), 0.1 * np.eye(f), [])
@@ -216,7 +216,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
     C, done, steps = blocks.restrict_multiplier(start.C), 0, (20 if m <= 240 else 60) if start.U is None else 0
     best, since = np.inf, 0  # smallest gap of the block diagonal problem, and rounds since then
     while done < stopping.max_iter:
-        # 2. Steps on the blocks; their dual proves a bound on the problem without the pairs of different blocks.
+        # 2. Steps on the blocks; their dual proves a bound on the problem without pairs between blocks.
         lagrangian = BlockLagrangian(blocks, point, C)
         point, value, q = lagrangian.rescale(point)
         tol = stopping.tolerance(value)
@@ -249,17 +249,18 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
                 most = np.argsort(-np.abs(inside.excess), kind="stable")[: max(20, len(verdict.violated) // 10)]
                 joins = inside.take(most)
                 labels = join_labels(labels, joins.j, joins.k)
-                # A pair is expected to join if |G_jk| exceeds its bound by half: blocks of most coordinates do not pay.
-                far = verdict.pairs.take(np.flatnonzero(np.abs(verdict.pairs.G) > 1.5 * verdict.pairs.bound))
-                if 2 * np.bincount(join_labels(labels, far.j, far.k)).max() > m:
+                # A pair is expected to join if |G_jk| exceeds its bound by half; a block of most coordinates is not
+                # worthwhile.
+                likely_pairs = verdict.pairs.take(np.flatnonzero(np.abs(verdict.pairs.G) > 1.5 * verdict.pairs.bound))
+                if 2 * np.bincount(join_labels(labels, likely_pairs.j, likely_pairs.k)).max() > m:
                     return
                 blocks, point, C = merge_blocks(blocks, point, C, labels, u, t)
                 best, since = np.inf, 0
-        if since >= 8 and m <= 1000:  # one block is better, or nothing is
+        if since >= 8 and m <= 1000:  # then one block is likely to be faster
             return
         if not steps:
-            # Positive weights and full-rank blocks, so that every coordinate can enter again.  From a thousandth of the
-            # largest weight, growth takes more steps than a cold start.
+            # Raise the weights and the rank of the blocks, so that every coordinate can enter again.  Growth from a
+            # thousandth of the largest weight would take more steps than a cold start.
             weights, intercepts, free_factor, factors = point
             factors = [perturb_to_full_rank(U, len(block)) for U, block in zip(factors, blocks.members, strict=True)]
             free_factor = perturb_to_full_rank(free_factor, intercepts.shape[1])
@@ -270,7 +271,7 @@ def block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: S
 def block_point(blocks: Blocks, U: Factor) -> BlockPoint:
     """Return the block diagonal V of a sparse factor.
 
-    A single coordinate has one intercept; the rest of its free part is not needed at an optimum.
+    A single coordinate has one intercept on the unpenalised coordinates: an optimum needs no more columns for it.
     """
     problem, rows = blocks.problem, scipy.sparse.csr_array(U)
     penalized, free = rows[problem.penalized], np.linalg.lstsq(problem.inner.W, dense(rows[problem.free]))[0]
@@ -306,7 +307,7 @@ def merge_blocks(
 ) -> tuple[Blocks, BlockPoint, list[Array]]:
     """Return coarser blocks with these labels, V nearly unchanged, its factors at full rank, and the multipliers.
 
-    Those between the old blocks are C = M/t - A, projected onto the dual set.
+    The multipliers between the old blocks are C = M/t - A, projected onto the dual set.
     """
     blocks = Blocks(old.problem, labels)
     before = point._replace(weights=raise_small_weights(point.weights, 0.01))

@@ -1,7 +1,7 @@
 """V on a sparsity pattern: a primal-dual interior point whose unknowns are the diagonal of V and a few signed pairs.
 
-If V is nearly diagonal but of full rank, it has far fewer unknowns than its factor, and Newton's method needs a few
-dozen steps.  The certificate of V as one block judges the points.
+If V is nearly diagonal but of full rank, the pattern has far fewer unknowns than a factor of V, and Newton's method
+needs a few dozen steps.  The points are certified as for V in one block.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ TO_BOUNDARY = 0.95  # fraction of the longest feasible step
 def is_pattern_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
     """Return whether V on a pattern applies: an elementwise l1 penalty, rows in memory, d <= n, and a cold start.
 
-    Up to three coordinates may have no l1 weight; all their entries of V are unknowns.
+    Up to three coordinates may have no l1 weight; all entries of V in their rows are unknowns.
     """
     n, d = problem.X.shape
     is_l1 = problem.X.in_memory and problem.has_l1 and problem.pair_penalty.splits_into_blocks
@@ -41,31 +41,31 @@ def pattern_iterates(
     warm_start: WarmStart,  # noqa: ARG001  # empty, see `is_pattern_applicable`
     stopping: Stopping,
 ) -> Steps:
-    r"""Yield certified iterates, and the operations of each step before it; end if the pattern has too many pairs.
+    r"""Yield certified iterates, and before each step its operations; end if the pattern has too many pairs.
 
     V has the entries w_e s_e on a pattern: its diagonal, few pairs (j, k) with signs s_e, and all entries of the
     coordinates with c = 0, whose sign is free.  A pair is in the pattern with one sign, rarely with both.  On the
-    pattern the problem is smooth but for two constraints, V >= 0 and w_e >= 0 on the signed pairs P, which barriers
-    replace:
+    pattern the problem is smooth except for two constraints, V >= 0 and w_e >= 0 on the signed pairs P, which are
+    replaced by barriers:
 
     .. math::
         1 - \tfrac2n \sum_i \sqrt{(\Phi w)_i} + h^\top w - \mu \log\det V - \mu \sum_{e \in P} \log w_e
 
-    With S and z the multipliers of the two constraints, its minimum has mu times as large a gap as there are barriers,
-    and A + C + Diag(c)^2 - M = S.  Off the pattern C = M - A + S; a pair whose C exceeds c_j c_k enters.
+    Let S and z be the multipliers of the two constraints.  At the minimum, the gap is mu times the number of barriers,
+    and A + C + Diag(c)^2 - M = S. Off the pattern C = M - A + S; a pair whose |C| exceeds c_j c_k enters.
 
     A step of Newton's method on m unknowns is O(n m^2 + m^3).
     """
     n, d = problem.X.shape
     yield Pause(float(n) * float(d) ** 2 + 33.0 * float(d) ** 3)  # the start and the first step
     X, A, c = problem.X.array(), problem.A, problem.c
-    nonzero = X.any(axis=1)  # zero rows count in the means and nowhere else
+    nonzero = X.any(axis=1)  # zero rows contribute only to the number of rows in means
     X, u_all, q_all = X[nonzero], np.zeros(len(X)), np.zeros(len(X))
     bound, is_free = np.outer(c, c) * problem.pair_penalty.sides, c == 0.0
-    entered = np.zeros((2, d, d), dtype=bool)  # with the sign 1, and with the sign -1
+    entered = np.zeros((2, d, d), dtype=bool)  # pairs that have entered with sign 1, and with sign -1
     entered[:, is_free] = entered[:, :, is_free] = True
 
-    # 1. Start with V diagonal, at its optimal scale; the first gap is a tenth of the value.
+    # 1. Start with a diagonal V at its optimal scale; the first target gap is a tenth of the value.
     J, K = (np.append(np.arange(d), free) for free in np.nonzero(np.triu(entered[0], 1)))
     entered[:, np.arange(d), np.arange(d)] = True
     costs = np.diag(A) + c**2
@@ -130,7 +130,7 @@ def pattern_iterates(
         if not is_dual_feasible:
             continue
 
-        # 5. Off the pattern, C = M - A + S: which pairs exceed c_j c_k by more than the relative gap?
+        # 5. Off the pattern, C = M - A + S: find the pairs that exceed c_j c_k by more than the relative gap.
         u_all[nonzero], q_all[nonzero] = u, 1.0 / u**2
         C = problem.X.weighted_gram(u_all) - A + new_S
         value = on.value(w)
@@ -138,13 +138,13 @@ def pattern_iterates(
         excess = np.where(inside, 0.0, np.abs(C) / np.where(inside, 1.0, bound) - 1.0)
         j, k = np.nonzero(np.triu(excess > min(gap / max(value, 1e-300), 0.1), 1))
         n_first = n_first if len(signed) else len(j)
-        is_slow = len(signed) * n_first > MAX_PAIRS * d * (n_first - len(j))  # more would enter, extrapolated linearly
+        is_slow = len(signed) * n_first > MAX_PAIRS * d * (n_first - len(j))  # linearly extrapolated, more would enter
         if len(j) > MAX_PAIRS * d and 2 * len(signed) >= d and is_slow:
             return
-        if len(signed) >= d and len(signed) + len(j) > 10 * d:  # not all of which would enter
+        if len(signed) >= d and len(signed) + len(j) > 10 * d:  # an upper estimate: not all of them would enter
             return
 
-        # 6. If they are few, certify with these multipliers, at the q that belongs to u, and decrease the gap.
+        # 6. If there are few, certify with these multipliers, at the q that belongs to u, and decrease the target gap.
         if len(j) <= d / 20:
             yield Pause()
             np.fill_diagonal(C, 0.0)
@@ -157,7 +157,7 @@ def pattern_iterates(
                 return
             gap, mu = 0.15 * gap, 0.15 * mu
 
-        # 7. The most violated pairs enter, at the minimum over each alone, but inside the cone.
+        # 7. The most violated pairs enter, each at its univariate minimum, but inside the cone.
         if len(j):
             most = np.argsort(-excess[j, k], kind="stable")[: max(d, len(signed)) // 2]
             j, k = j[most], k[most]

@@ -41,15 +41,15 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
 from diffrac_cvx.solvers.factored.components import is_block_diagonal
 from diffrac_cvx.solvers.race import Pause
 
-MIN_SAMPLE_ROWS = 2000  # of the first sample
-MAX_PERMUTED_ROWS = 10_000_000  # up to which the samples come from one permutation
+MIN_SAMPLE_ROWS = 2000  # smallest number of rows of the first sample
+MAX_PERMUTED_ROWS = 10_000_000  # largest number of rows for which all samples come from one permutation
 
 
 def sample_sizes(X: Rows, has_l1: bool) -> Iterator[int]:
     """Yield increasing sample sizes, proportional to the number of entries of V; at most half of all rows."""
     n, D = X.shape
     m = ROWS_PER_SQUARE * D**2
-    if has_l1:  # V is sparse: fewer rows suffice, unless they are cheap beside a pass over all of them
+    if has_l1:  # V is sparse: fewer rows suffice, but use many if they are cheap compared with a pass over all
         m = min(m, max(3 * D**2, int(0.02 * n)))
     m = max(MIN_SAMPLE_ROWS, m)
     while m <= min(X.max_sample, 2**25 / D):  # 256 MB
@@ -58,9 +58,9 @@ def sample_sizes(X: Rows, has_l1: bool) -> Iterator[int]:
 
 
 def surrogate(problem: DirectionProblem, sample: ColumnRows, U: Array, M: Array | None) -> DirectionProblem | None:
-    """Return the surrogate at a factor with the weighted Gram matrix of all rows; None if nearly singular, or at V = 0.
+    """Return the surrogate at a factor with the weighted Gram matrix of all rows; None if nearly singular, or if V = 0.
 
-    Without the matrix, it is the problem of the sample at the A of all rows.
+    Without this matrix, the surrogate is the problem on the sample, with A of all rows.
     """
     if M is None:
         A = problem.A + sample.second_moment() - problem.X.second_moment()
@@ -82,7 +82,7 @@ def surrogate(problem: DirectionProblem, sample: ColumnRows, U: Array, M: Array 
 def solve_surrogate(
     small: DirectionProblem, U: Array, C: Array | None, target: float, max_steps: int
 ) -> tuple[PrimalPoint, Array | None, int, bool]:
-    """Solve a surrogate to a gap of about target; return the number of L-BFGS steps, and whether they were enough."""
+    """Solve a surrogate to a gap of about target; return point, C, number of steps, and whether they sufficed."""
     lagrangian, W = OneBlockLagrangian(small, C), small.W
 
     def is_converged(U: Array) -> bool:
@@ -108,7 +108,7 @@ def draw_sample(problem: DirectionProblem, m: int) -> ColumnRows:
     """Return m random rows; larger samples contain the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = rng.permutation(n)[:m] if n <= MAX_PERMUTED_ROWS else rng.choice(n, m, replace=False, shuffle=False)
-    chosen = np.sort(chosen)  # the permutation is not kept while the rows are read
+    chosen = np.sort(chosen)  # so that the permutation can be freed while the rows are read
     return array_rows(problem.X.take(chosen))
 
 
@@ -121,7 +121,7 @@ def sampling_iterates(
     rows, one pass each.  Surrogates are solved only as accurately as the tolerance requires.
     """
     tol, max_iter = stopping.tol, stopping.max_iter
-    done, U, C, M, gap = 0, full_rank_start(problem), None, None, np.inf  # M of the best pass so far
+    done, U, C, M, gap = 0, full_rank_start(problem), None, None, np.inf  # M belongs to the best pass so far
     if warm_start.U is not None:
         U, C = dense(warm_start.U), warm_start.as_dense[1]
         point, bound, M = certify_in_one_pass(problem, U, C)
@@ -140,7 +140,7 @@ def sampling_iterates(
             small = surrogate(problem, sample, U, M)
             if small is None:
                 break
-            target = 1e-3 if M is None else max(0.1 * gap, tol / 4)  # what the next pass can resolve
+            target = 1e-3 if M is None else max(0.1 * gap, tol / 4)  # about the accuracy of the next pass
             point, C_here, steps, reached = solve_surrogate(small, start(), C, target, min(120, max_iter - done))
             done += steps
             point, bound, M_here = certify_in_one_pass(problem, dense(point.U), C_here)
@@ -150,11 +150,11 @@ def sampling_iterates(
             if gap_here < gap:
                 U, C, M, gap = dense(point.U), C_here, M_here, gap_here
             if not (shrinks or reached or until_converged) and is_block_diagonal(problem, U):
-                return  # more rows would not help
+                return  # larger samples would not help
     if not until_converged:
         return
 
-    def certified(U: Array, C: Array | None, fitted: bool) -> CertifiedPoint:  # noqa: ARG001  # fitting takes passes
+    def certified(U: Array, C: Array | None, fitted: bool) -> CertifiedPoint:  # noqa: ARG001  # fitting needs passes
         point, bound, _ = certify_in_one_pass(problem, U, C)
         return point, DualPoint(C=C), bound
 

@@ -43,33 +43,35 @@ def low_rank(
     .. math::
         \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i} + \tfrac1n \mathrm{tr}\, X^\top X V + \Gamma(V)
 
-    The strategies that apply race: each gets slices of work in turn, and that with the smallest certified gap the
-    largest.  Work is counted in operations, not in seconds, so the result is the same on every machine unless a limit
-    of time stops the solver, or one strategy whose next step would take longer than the time left.
+    The applicable strategies race: each gets slices of work in turn, and the one with the smallest certified gap gets
+    the largest.  Work is counted in operations, not in seconds.  The result is therefore the same on every machine,
+    unless a time limit stops the solver, or stops a strategy because its next step would take longer than the remaining
+    time.
 
     - Blocks: with c > 0, V starts diagonal, at O(nd) per step.  The certificate screens all pairs of features a few
       times, at O(n d^2), and merges features into blocks where it is violated.  Memory is O(nd), so d may be in the
       thousands; use the sparse factor ``result.G``, because ``result.V`` is d x d.
     - Working set: with c > 0, a ridge and many features, it solves the problem on a few features and adds those that
       violate the certificate.  The bounds hold for all features; no d x d matrix is formed.
-    - Pattern: with c > 0, d <= n and at most 1000 features, V has the entries of a pattern of few pairs, found by an
-      interior point; a step costs O(n m^2 + m^3) for m entries.
+    - Pattern: with c > 0, d <= n and at most 1000 features, an interior-point method finds V on a sparsity pattern with
+      few pairs; a step costs O(n m^2 + m^3) for m entries.
     - One block: V = UU' with U of shape (d, r), where r decreases from d during convergence.  A step is O(ndr), a
       certificate O(d^3), and memory O(nd + d^2).
     - Sampling, before the others: with at least max(40 000, 40 d^2) rows of equal weight, it solves the problem on a
       sample, whose gradient it corrects in one multithreaded pass over all rows that also certifies the bounds.  X is
-      not copied and must not change before ``result.F`` is read, which is computed then; each pass detects changes.
+      not copied and must not change before the first access to ``result.F``, which computes it; each pass detects
+      changes.
 
     The bounds are those of `certify_v`, valid at every status.  Although the factored problem is not convex, the worst
     outcome is a gap that does not close.
 
-    Source: Eq. (12), (14), (15), (20); the method is not in the paper, see the pages on solvers and on components.
+    Source: Eq. (12), (14), (15), (20); the method is not in the paper, see the guides on solvers and on components.
 
     Parameters
     ----------
     X : (n, d) array
-        Data; centred internally.  A sparse matrix is read as it is stored; with many rows a memory map, a dask array
-        and a table that only slices, such as one of h5py or zarr, are read by blocks where they lie.
+        Data; centred internally.  A sparse matrix is read as it is stored; with many rows, a memory map, a dask array,
+        or a table that supports only slicing (h5py, zarr) is read by blocks and not loaded into memory.
     nu : float
         Weight of the imbalance penalty, in [0, 1]; default 1.
     penalty : Penalty
@@ -85,11 +87,12 @@ def low_rank(
     callback : callable, optional
         Called with each `Progress`, about five times a second during long products; return True to stop the solver.
     start : Result or (d, d) array, optional
-        Matrix of directions for a warm start, such as the solution for a similar penalty.  Its components are reused
-        if none has half of the features.  The solution returned is never worse.
+        Matrix of directions for a warm start, such as the solution for a similar penalty.  Its components are reused if
+        none contains half of the features.  The solution returned is never worse.
     working_set : bool
-        Whether the working-set and block strategies are allowed; default True.  If the optimum is not unique, both
-        favour sparse solutions of low rank; without them the solution has generic rank, as with interior-point methods.
+        Whether strategies other than one block are allowed; default True.  If the optimum is not unique, the block and
+        working-set strategies favour sparse solutions of low rank; with one block the solution has generic rank, as
+        with interior-point methods.
     sample_weight : (n,) array, optional
         Non-negative weights of the points, on any scale: weight 2 duplicates a point, weight 0 ignores it.  They also
         apply to the means by which X is centred.  A point of weight 0 still has a row in ``result.F``.
@@ -121,13 +124,14 @@ def low_rank(
 
     def iterates(problem: DirectionProblem, warm_start: WarmStart) -> Iterator[Iterate]:
         done = 0
-        if problem.X.is_streamed:  # samples of the rows, and then passes over all of them, or a race in memory
-            last, to_end = None, not problem.has_l1 or not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
-            for found in sampling.sampling_iterates(problem, warm_start, stopping, until_converged=to_end):
+        if problem.X.is_streamed:  # samples of the rows, then passes over all rows or a race in memory
+            last = None
+            until_converged = not problem.has_l1 or not problem.X.fits(2.0 * SOLVER_COPIES, available_memory())
+            for found in sampling.sampling_iterates(problem, warm_start, stopping, until_converged=until_converged):
                 if isinstance(found, Iterate):
                     last = found
                     yield found
-            if to_end:
+            if until_converged:
                 return
             if last is not None:
                 done, is_split = last.n_iter, components.is_block_diagonal(problem, last.U)
@@ -156,26 +160,27 @@ def low_rank(
 def one_block_iterates(problem: DirectionProblem, warm_start: WarmStart, stopping: Stopping) -> Steps:
     """Yield iterates with V as one block: in memory, or in passes over the rows of a sparse table.
 
-    Start from the last iterate of a strategy that has ended, as that of the blocks if most features are in one.
+    Start from the last iterate of a strategy that has ended, such as the block strategy if most features are in one
+    block.
     """
     n, size = problem.X.shape
     twenty_steps, certificate = 20.0 * (7.0 * n + 4.0 * size) * size**2, 60.0 * float(size) ** 3  # at full rank
-    ended = yield Pause(twenty_steps + certificate)
+    predecessor = yield Pause(twenty_steps + certificate)
     copies_of_V = 16  # held at once
     if copies_of_V * 8.0 * size**2 > available_memory():
         raise EarlyExitError(Status.OUT_OF_MEMORY)
-    if ended is not None and ended.point is not None:
+    if predecessor is not None and predecessor.point is not None:
         # The multiplier is M - A, projected on the dual set, as if V were diagonal.
-        excess = problem.X.weighted_gram(problem.inverse_sqrt(ended.point.q)) - problem.A
-        warm_start = WarmStart(ended.U, problem.pair_penalty.project_safe(excess))
+        multiplier = problem.X.weighted_gram(problem.inverse_sqrt(predecessor.point.q)) - problem.A
+        warm_start = WarmStart(predecessor.U, problem.pair_penalty.project_safe(multiplier))
     by_rows = problem_by_rows(problem)
     if by_rows is problem:
         U, C = warm_start.as_dense
         if warm_start.point is not None:
             yield Iterate(warm_start.point.U, 0, DualPoint(C=C), warm_start.point)
-        if U is not None:  # with a small full-rank perturbation, so that every coordinate can enter
-            wide = np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2)) / size * np.eye(size)])
-            U = wide if wide.shape[1] <= size else psd_factor(times(wide, wide.T), rtol=1e-14)
+        if U is not None:  # a small full-rank perturbation lets every coordinate enter
+            full_rank = np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2)) / size * np.eye(size)])
+            U = full_rank if full_rank.shape[1] <= size else psd_factor(times(full_rank, full_rank.T), rtol=1e-14)
         yield from augmented_lagrangian.one_block_iterates(problem, stopping.max_iter, U, C)
     else:
         yield from sampling.sampling_iterates(by_rows, warm_start, stopping, until_converged=True)

@@ -46,11 +46,11 @@ from diffrac_cvx.solvers.race import Pause, Steps
 
 INITIAL_SIZE = 40  # features of the first working set
 COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, below which it is dropped
-STALLED = 0.9  # gap after some steps, relative to that before, from which on the rank grows
-FIRST_STEPS = 40  # before the first certificate; afterwards, half as many as done so far
+STALLED = 0.9  # ratio of successive gaps above which the rank grows
+FIRST_STEPS = 40  # steps before the first certificate; later, half as many as done so far
 TARGET = 0.8  # gap of the working-set problem, relative to the gap to be certified next
-GAP_REDUCTION, CAUTIOUS_REDUCTION = 3.0, 2.0  # factor of the next, smaller gap; the second on a large working set
-LARGE_WORKING_SET = 500  # features from which on a larger working set is expensive
+GAP_REDUCTION, CAUTIOUS_REDUCTION = 3.0, 2.0  # ratio of successive target gaps; the second on a large working set
+LARGE_WORKING_SET = 500  # size above which a larger working set is expensive
 
 
 def is_working_set_applicable(problem: DirectionProblem, warm_start: WarmStart) -> bool:
@@ -66,7 +66,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
     yield Pause()
     problem = problem.as_dense()
     penalty, size, max_iter = problem.pair_penalty, len(problem.c), stopping.max_iter
-    refinements = 0 if penalty.splits_into_blocks else 30  # the multipliers of blocks settle slowly
+    refinements = 0 if penalty.splits_into_blocks else 30  # the multipliers of blocks converge slowly
     start = best_single_feature(problem)
     best, upper = bound_at_equal_weights(problem), start.value
     yield Iterate(start.U, 0, DualPoint(), start, best)
@@ -103,37 +103,38 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         point = point._replace(U=scatter(best_U[used], ws[used], size))
         iterate = Iterate(point.U, done, DualPoint(u, scatter_block(C_dual, ws, size)), point, best)
         yield iterate
-        # 2. Find the features that would enter alone.  If they are few, certify smaller and smaller gaps.
+        # 2. Find the features that would enter alone.  If there are few, certify successively smaller gaps.
         new = single_feature_violations(problem, ws, best_U)
         max_new = max(INITIAL_SIZE, len(ws)) // 2
         verdict, proved, checked = Verdict(), False, 2 * len(new) < max_new
         tol = stopping.tolerance(upper)
         goal = min(goal, max(tol, 0.3 * upper))
         reduction = GAP_REDUCTION if len(ws) < LARGE_WORKING_SET else CAUTIOUS_REDUCTION
-        failed, split = 0.0, block_problem(problem, ws)  # failed: a gap that could not be certified
+        failed_gap, split = 0.0, block_problem(problem, ws)  # failed_gap: one that could not be certified
         while checked:
             known = upper - best.lower
             goal = min(goal, max(tol, known / reduction))
-            # What the solution on the working set admits; after a failure, a mean of the failed and the certified gap.
-            tried = (failed * known) ** 0.5 if failed else max(goal, gap / TARGET)
-            if tried > (0.9 * known if failed else max(goal, 0.6 * known)):
+            # Try the gap that the solution on the working set permits; after a failure, a mean of the failed and the
+            # certified gap.
+            target_gap = (failed_gap * known) ** 0.5 if failed_gap else max(goal, gap / TARGET)
+            if target_gap > (0.9 * known if failed_gap else max(goal, 0.6 * known)):
                 break
             yield Pause()
-            t = (1.0 - upper + 0.99 * tried) / problem.mean_inverse(u)
+            t = (1.0 - upper + 0.99 * target_gap) / problem.mean_inverse(u)
             found = check_kkt(split, u, C_dual, t)
             if found.bound is None:
-                failed, verdict = tried, verdict if len(verdict.violated) else found
+                failed_gap, verdict = target_gap, verdict if len(verdict.violated) else found
                 continue
             best, proved = best_of(best, found.bound), True
             if upper - best.lower <= tol:
                 break
-            goal = goal if failed else max(tol, tried / reduction)
-        if failed:  # a smaller step next
+            goal = goal if failed_gap else max(tol, target_gap / reduction)
+        if failed_gap:  # a smaller step next
             goal = max(goal, (upper - best.lower) / 2.0)
         if proved:
             yield iterate._replace(bound=best)
-        # 3. Add these features, and those that the last check names.  If there are none, the solution on the working
-        # set has to be more accurate, up to a thousandth of the gap.
+        # 3.  Add these features, and the violated ones of the last check.  If there are none, the solution on the
+        # working set must be more accurate, up to a thousandth of the gap.
         new = np.concatenate([new, verdict.violated[~np.isin(verdict.violated, new)]])
         accuracy = TARGET if len(new) or proved else accuracy / 3.0
         if accuracy < 1e-3:
@@ -151,8 +152,8 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
 def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tuple[Indices, Array, Array]:
     """Return a working set, a factor and a multiplier on it: those of a warm start, if it has any features.
 
-    Otherwise these are the features of largest univariate gain g_j^2 / (A_jj + c_j^2), all without an l1 weight, and a
-    random factor.
+    Otherwise the working set has the features of largest univariate gain g_j^2 / (A_jj + c_j^2) and all without an l1
+    weight, and the factor is random.
     """
     if warm_start.U is not None:
         rows = scipy.sparse.csr_array(warm_start.U)
@@ -199,7 +200,7 @@ def grow(
     new: Indices,
     verdict: Verdict,
 ) -> tuple[Indices, Array, Array]:
-    """Return the working set with new features, a factor with small entries of V there, and a multiplier."""
+    """Return the working set with the new features added, a factor with small entries there, and a multiplier."""
     n_old, both = len(ws), np.append(ws, new)
     directions = np.zeros((len(both), 0)) if verdict.directions is None else verdict.directions[both]
     ws, C, order = expand_working_set(problem, ws, u, C, new, verdict)

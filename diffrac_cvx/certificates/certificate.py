@@ -97,7 +97,7 @@ class Certificate:
         Labels, and a direction at which their objective is at most ``upper``; of K clusters, (n,) and (K, d).
     F, G : (n, r) and (d, r) arrays, or None
         Factor of a point of a relaxation, whose objective is at most ``upper``: Y = FF' or V = GG'.
-    proofs : tuple of Proof
+    proofs : tuple of multipliers
         Multipliers that prove ``lower``, one `Proof` for each branch of a search, which bounds the labels of this
         branch.  Empty if ``lower`` is trivial.
     """

@@ -64,12 +64,13 @@ def answer_with(lower, objective, tol=0.0):
     """An answer of two clusters with these bounds."""
     ones = np.ones((1, 2))
     return Answer(
-        names=("a", "b"), rows=np.arange(5), labels=np.array([0, 0, 1, 1, 1]), sizes=(2, 3), class_names=(),
+        names=("a", "b"), rows=np.arange(5), clusters=np.array([0, 0, 1, 1, 1]), sizes=(2, 3), class_names=(),
         has_constraints=False, objective=objective, lower_bound=lower, label_gap=width_of(lower, objective),
         upper_bound=objective, n_excluded=0, scaled_coefficients=ones, coefficients=ones, intercept=np.ones(1),
-        standard_deviations=np.ones(2), selected_features=("a",), feature_groups=None, structure=None, diagnostics=(),
+        standard_deviations=np.ones(2), selected_features=("a",), feature_groups=None, structure=None, is_cut_at_gap=False, diagnostics=(),
         notes=(), suspects={}, adjusted_rand_score=None, clustering_error=None, contingency_matrix=None,
         rounded_objective=None, rounded_agreement=None, solver="one", status=dc.Status.OPTIMAL, seconds=0.1, code="",
+        cluster_means=np.zeros((2, 2)), means=np.zeros(2), separations=np.zeros(2),
         parameters={"nu": 1.0, "lambda": 0.0, "ridge": 0.3, "tol": tol},
     )  # fmt: skip
 

@@ -445,7 +445,7 @@ class CutRelaxation:
             for _ in range(n_updates):
                 self.minimize(slow * STEPS, memory)
                 violation = self.update_multipliers()
-            if slow == 1 and n_new < 0.02 * self.n_cuts and violation > 0.3 * last_violation:
+            if slow == 1 and n_new < 0.02 * self.n_cuts and violation > max(0.3 * last_violation, MIN_VIOLATION):
                 self.stiffness = min(1.6 * self.stiffness, self.most_stiffness)
             last_violation = violation
 

@@ -98,7 +98,7 @@ class Certificate:
     F, G : (n, r) and (d, r) arrays, or None
         Factor of a point of a relaxation, whose objective is at most ``upper``: Y = FF' or V = GG'.
     proofs : tuple of multipliers
-        Multipliers that prove ``lower``, one `Proof` for each branch of a search, which bounds the labels of this
+        Multipliers that prove ``lower``, one record for each branch of a search, which bounds the labels of this
         branch.  Empty if ``lower`` is trivial.
     """
 

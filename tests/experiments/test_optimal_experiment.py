@@ -10,7 +10,6 @@ from oracles import labelings_values
 import diffrac_cvx as dc
 from diffrac_cvx.points.linear_algebra import standardize_columns
 from experiments import answer
-from experiments.harness.tables import read_table
 from experiments.optimal import cells, findings, rivals
 
 ROOT = Path(__file__).parents[2]
@@ -19,16 +18,6 @@ ROOT = Path(__file__).parents[2]
 def rows_of(seed, n=9, d=3, ridge=0.0):
     X = standardize_columns(np.random.default_rng(seed).standard_normal((n, d)))
     return X, cells.whitened_rows(X, ridge)
-
-
-def test_the_readme_says_how_many_real_tables_are_certified_and_how_soon():
-    real = read_table(ROOT / "figures" / "optimal.csv").query("part == 'real'")
-    row = findings.certified(real).loc["real"]
-    assert set(real["limit"]) == {20}
-    assert (
-        f"On {real['name'].nunique()} public tables, {row['certified']:g} of {row['instances']:g} problems are "
-        f"certified to 0.00001 within 20 seconds, half of them within {row['seconds']:.1f} "
-    ) in " ".join((ROOT / "README.md").read_text().split())
 
 
 # The rivals

@@ -39,8 +39,10 @@ def draw(stem: Path) -> None:
     with panels(stem, 2, 2, 4.4) as (_, axes):
         dc.plotting.StructureDisplay(model.structure_).plot(axes.flat[0])
         true = cells.target_names[cells.target]
-        points = dc.plotting.ProjectionDisplay.from_estimator(model, X, true).plot(axes.flat[1])
-        points.legend_.set_loc("upper center")
+        points = dc.plotting.ProjectionDisplay.from_estimator(model, X, true, kind="class").plot(axes.flat[1])
+        points.legend_.set_loc("upper right")
+        points.legend_.set_frame_on(True)
+        points.legend_.get_frame().set(facecolor="white", edgecolor="none", alpha=1.0)
         dc.plotting.DirectionDisplay.from_estimator(model, feature_names=names).plot(axes.flat[2], most=MOST)
         axes.flat[1].set_ylim(top=1.45 * axes.flat[1].get_ylim()[1])
         draw_proof(axes.flat[3], model.lower_bound_, model.lower_bound_ + model.label_gap_)

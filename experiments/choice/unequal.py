@@ -95,13 +95,19 @@ def measure(name: str) -> Row:
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the index with the structure test against that of the default and of k-means, one point per table."""
-    with panels(stem, 1, 2, 3.2, sharey=True) as (_, axes):
+    caption = (
+        "Each mark is one table with unequal classes: adjusted Rand index with the true classes if the sides of a gap "
+        "that the structure test finds may replace the clusters. Line: equal indices."
+    )
+    with panels(stem, 1, 2, 3.2, caption=caption, sharey=True) as (_, axes):
         for ax, column, label in zip(axes, ("default", "kmeans"), ("the default", "k-means"), strict=True):
             ax.plot([-0.15, 1.0], [-0.15, 1.0], color="0.7", lw=0.8, zorder=0)
             for acted, color, name in ((0, SECONDARY, "as the default"), (1, ACCENT, "sides of the gap")):
                 part = table[table["acted"] == acted]
                 ax.plot(part[column], part["unequal"], "o", color=color, ms=4.5, alpha=0.8, label=name)
             ax.set(xlabel=f"index of {label}", xlim=(-0.15, 1.05), ylim=(-0.15, 1.05), aspect="equal")
+        for letter, ax, title in zip("ab", axes, ("the default", "k-means"), strict=True):
+            ax.set_title(f"({letter}) against {title}")
         axes[0].set_ylabel("adjusted Rand index\nwith the structure test")
         axes[0].legend(frameon=False, loc="lower right")
 

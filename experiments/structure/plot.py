@@ -16,7 +16,12 @@ MARKS = {"either cost": ("o", SECONDARY), "SigClust": ("^", "#1b7837"), "dip": (
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one panel without groups and one with: a bar of verdicts for each family, and a mark for each other test."""
     parts = [shares(table[table["groups"] == groups]) for groups in (0, 1)]
-    with panels(stem, 1, 2, 0.6 + 0.19 * max(map(len, parts))) as (figure, axes):
+    caption = (
+        f"Each bar is a family of tables of one kind; dashed: a share of {LEVEL:g}. Numbers in (b) are shares of the "
+        "rows in per cent, of groups 5 standard deviations apart unless named otherwise. Marks: other tests at the level "
+        f"{LEVEL:g}, on the same tables or some of them."
+    )
+    with panels(stem, 1, 2, 0.6 + 0.19 * max(map(len, parts)), caption=caption) as (figure, axes):
         for ax, part, title in zip(axes.flat, parts, ("(a) without groups", "(b) with groups"), strict=True):
             draw_shares(ax, part)
             ax.set_title(title)

@@ -18,8 +18,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     parts = [shares(table[table["groups"] == groups]) for groups in (0, 1)]
     caption = (
         f"Each bar is a family of tables of one kind; dashed: a share of {LEVEL:g}. Numbers in (b) are shares of the "
-        "rows in per cent, of groups 5 standard deviations apart unless named otherwise. Marks: other tests at the level "
-        f"{LEVEL:g}, on the same tables or some of them."
+        "rows in per cent, of groups 5 standard deviations apart unless named otherwise. Marks: other tests at the "
+        f"level {LEVEL:g}, on the same tables or some of them."
     )
     with panels(stem, 1, 2, 0.6 + 0.19 * max(map(len, parts)), caption=caption) as (figure, axes):
         for ax, part, title in zip(axes.flat, parts, ("(a) without groups", "(b) with groups"), strict=True):

@@ -50,6 +50,7 @@ RIDGE_FACTOR = 2 / 3  # of d / n, which multiplies the ridges of tables with man
 N_FOLDS = 5
 N_PARTITIONS, N_PARTITIONS_WIDE, WIDE = 3, 2, 100  # partitions into folds; fewer with more than 100 columns
 N_NULL_TABLES = 19  # null tables of each model
+N_TESTS = 3  # of one mode, see `structure_test`
 MIN_UNITS = 20  # rows that are no copies, or sets of linked rows, below which the verdict is "not tested"
 SIGNIFICANCE_LEVEL = 0.05
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
@@ -68,7 +69,8 @@ class StructureTest:
     verdict : {"separated", "not separated", "not tested"}
         Conclusion at the level 0.05, see `structure_test`.
     pvalue : float
-        Smallest p-value of the three tests of one mode, not corrected for their number, see `structure_test`.
+        Smallest p-value of the three tests of one mode, corrected for their number only if most columns have two
+        values, see `structure_test`.
     smallest_pvalue : float
         Smallest value that the comparison with 399 samples can give; the binomial test has none.
     given_pvalue, picked_pvalue : float
@@ -238,7 +240,8 @@ def structure_test(
     eigenvalues of X'X/n increase as d/n.
 
     The p-value is the smallest of the three.  It is not corrected for their number: each test compares with the density
-    with one mode that is hardest to tell from the scores, and rejects most others far less often than its level.
+    with one mode that is hardest to tell from the scores, and rejects most others far less often than its level.  If
+    most columns have two values this does not hold, and p is three times the smallest.
     ``make structure`` counts the tables without groups for which it is at most 0.05.
 
     Rows that repeat are no more evidence than one: equal rows become one row with the sum of their weights, unless the
@@ -257,7 +260,7 @@ def structure_test(
 
     A gap in a single column is enough, even if no other column depends on it; ``gap_column`` names such a column, and
     then a table with independently permuted columns may be called separated too.  A single group with a hole in its
-    middle, such as a ring or a cycle through time, counts as separated; so do half of the tables of strongly correlated
+    middle, such as a ring or a cycle through time, counts as separated; so do some tables of strongly correlated
     yes-or-no answers, of which many rows are all yes or all no.  Replicates with more noise are not seen as such, and
     many tight groups, each of at most 5 % of the rows, are taken for replicates.  ``make structure`` measures how often
     groups of several sizes are found.
@@ -314,12 +317,15 @@ def structure_test(
     gap_column: int | None = None
     gap = Gap(np.zeros(points.shape[1]), np.nan, (np.nan, np.nan), None)
     is_tested = n_units >= MIN_UNITS
+    are_answers = bool(np.median([len(np.unique(column)) for column in points.array().T]) == 2.0)
+    n_tests = N_TESTS if are_answers else 1  # by which p is multiplied
     try:
         with time_limited(timer.deadline):
             if is_tested:
                 untied = spread_ties(points.array(), generator)
                 folds = Folds(points, untied, standardize, partitions(blocks, points.shape[1], generator))
                 evidence = evidence_of(splits, folds, generator)
+                evidence = evidence._replace(pvalue=min(1.0, n_tests * evidence.pvalue))
                 is_separated = evidence.pvalue <= SIGNIFICANCE_LEVEL
             if is_separated:
                 gap = gap_of(splits, evidence, folds, rows)
@@ -337,7 +343,7 @@ def structure_test(
     return StructureTest(
         verdict="not tested" if not is_tested else "separated" if is_separated else "not separated",
         pvalue=evidence.pvalue,
-        smallest_pvalue=SMALLEST_PVALUE * (n_clusters - 1 if evidence.split == 0 else 1),
+        smallest_pvalue=n_tests * SMALLEST_PVALUE * (n_clusters - 1 if evidence.split == 0 else 1),
         given_pvalue=evidence.given,
         picked_pvalue=evidence.picked,
         nu=split.nu if isinstance(split, Split) else nu,
@@ -356,7 +362,7 @@ def structure_test(
         n_points=len(rows),
         n_units=n_units,
         copies=copies,
-        are_answers=bool(np.median([len(np.unique(column)) for column in rows.array().T]) == 2.0),
+        are_answers=are_answers,
         seconds=timer.elapsed,
     )
 

@@ -79,7 +79,7 @@ def passage(table: pd.DataFrame) -> str:
     power = "; ".join(f"{name} {share[name].sum()} of {len(share[name])}" for name in HEADLINE)
     return (
         f"Called separated: {alarms.sum()} of {len(noise)} tables of {noise['family'].nunique()} kinds without groups "
-        f"(at most {MOST_ALARMS} of a kind{'; except ' + named if named else ''}); with groups {SEPARATION:g} standard deviations apart unless named otherwise, by their "
+        f"(at most {MOST_ALARMS} of a kind{', except ' + named if named else ''}); with groups {SEPARATION:g} standard deviations apart unless named otherwise, by their "
         f"shares of the rows in per cent: {power}.\n"
     )
 

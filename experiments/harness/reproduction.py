@@ -51,6 +51,10 @@ PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {
     "structure": structure.passage,
     "unequal": unequal.passage,
 }
+CURRENT = (  # tables measured with the solvers of this version
+    "answer", "choice", "many_clusters", "optimal", "sparse_noise", "structure", "unbalanced", "unequal", "validation",
+    "weak",
+)  # fmt: skip
 END = "<!-- end -->\n"  # of a passage of the README or the paper; its begin names the table
 OF_PAPER = (  # in the order of the paper
     "phase_transition", "sparse_noise", "sparse_regime", "unbalanced", "runtime", "robustness", "theory", "two_class",
@@ -208,8 +212,16 @@ def format_page(sections: list[Section]) -> str:
 
 
 def format_rules(sections: list[Section]) -> str:
-    """Return the page of the rules, one section for each experiment on the paper."""
+    """Return the page of the rules, one section for each experiment on the paper, and which tables are of this code."""
     parts = [RULES_HEAD]
+    earlier = sorted({path.stem for path in FIGURES.glob("*.csv")} - set(CURRENT))
+    parts += [
+        "## Code of the tables",
+        "",
+        f"Measured with the solvers of this version: {', '.join(CURRENT)}. Measured with earlier ones, whose numbers "
+        f"of steps and times differ and whose certified bounds hold all the same: {', '.join(earlier)}.",
+        "",
+    ]
     for section in sections:
         rules = [rule for one in section.found for rule in one.rules] if section.stem in OF_PAPER else []
         if rules:

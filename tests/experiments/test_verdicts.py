@@ -32,6 +32,7 @@ def test_every_statement_has_one_verdict_or_a_test_and_the_pages_are_those_of_th
     assert reproduction.open_statements(sections) == []
     assert reproduction.PAGE.read_text() == reproduction.format_page(sections)
     assert reproduction.RULES_PAGE.read_text() == reproduction.format_rules(sections)
+    assert all((reproduction.FIGURES / f"{name}.csv").is_file() for name in reproduction.CURRENT)
     assert reproduction.BEYOND_PAGE.read_text() == reproduction.format_beyond(sections)
     text = reproduction.README.read_text()
     assert reproduction.renew_readme(text, reproduction.collect_verdicts(sections)) == text

@@ -53,7 +53,7 @@ def test_a_report_says_that_no_split_that_respects_what_is_known_is_cheaper(tabl
 
 def test_a_limit_of_time_leaves_by_how_much_a_split_could_be_cheaper(command, tmp_path):
     path = tmp_path / "noise.csv"
-    np.savetxt(path, np.random.default_rng(0).standard_normal((150, 8)), delimiter=",")
+    np.savetxt(path, np.random.default_rng(0).standard_normal((400, 20)), delimiter=",")
     options = ("--prove", "--no-structure", "--time-limit", 0.5, "--cannot-link", "0,1")
     status, printed, _ = command("cluster", path, *options)
     assert status == 1

@@ -109,7 +109,7 @@ def screen_pairs(remainder: Remainder, labels: Labels, *, max_pairs: float = np.
 
 
 def screen_outside(remainder: Remainder) -> Pairs:
-    """Return the pairs outside a working set that may violate their box; each coordinate is a block of its own."""
+    """Return the pairs outside a working set that may violate their box; each coordinate is its own block."""
     m = len(remainder.problem.c)
     return screen_pairs(remainder, np.arange(m), max_pairs=MAX_PAIRS_PER_COORDINATE * m)
 
@@ -175,7 +175,7 @@ def relative_grams(
 def prove_bound(problem: DirectionProblem, given: Multipliers) -> float:
     """Return the lower bound that multipliers prove; -infinity if they prove none.
 
-    There is no search here: every solver's search ends with this function, and the checker calls it again.
+    This function does not search: every solver's search ends with it, and the checker calls it again.
     """
     t, n_roundings = given.t, MEAN_ROUNDINGS
     problem = without_l1(problem) if given.C is None and problem.has_l1 else problem

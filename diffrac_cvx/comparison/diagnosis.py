@@ -94,7 +94,7 @@ class Cause(NamedTuple):
 
 
 def diagnose(judged: Sequence[Judged], tol: float, timer: Timer) -> str:
-    """Return at most one sentence on a wrong solver; empty if there is no failure or nothing to say.
+    """Return at most one sentence on a wrong solver; empty without a failure or a known cause.
 
     It names the property of an instance that is most associated with failing, and the most frequent cause among those
     that are tried: another problem whose solution is returned, a wrong scale of V or of the value, a rank of one, or

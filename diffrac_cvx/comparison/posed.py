@@ -41,7 +41,7 @@ class PosedProblem(NamedTuple):
         return float(np.mean(np.sqrt(squares))), float(np.mean(squares) + penalty)
 
     def objective(self, V: Array) -> float:
-        """Return the objective at V as it is, without rescaling."""
+        """Return the objective at V without rescaling it."""
         mean_sqrt, linear = self.terms(V)
         return 1.0 - 2.0 * mean_sqrt + linear
 

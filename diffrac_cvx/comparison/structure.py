@@ -51,7 +51,7 @@ N_FOLDS = 5
 N_PARTITIONS, N_PARTITIONS_WIDE, WIDE = 3, 2, 100  # partitions into folds; fewer with more than 100 columns
 N_NULL_TABLES = 19  # null tables of each model
 N_TESTS = 3  # of one mode, see `structure_test`
-MIN_UNITS = 20  # rows that are no copies, or sets of linked rows, below which the verdict is "not tested"
+MIN_UNITS = 20  # rows that are not copies, or sets of linked rows, below which the verdict is "not tested"
 SIGNIFICANCE_LEVEL = 0.05
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
 MAX_UNTIED = 0.9  # of the rows: with fewer distinct values, those of a column are spread
@@ -166,7 +166,7 @@ class StructureTest:
         if self.splits_better:
             sentences.append(
                 "The table splits in two better than one Gaussian cloud with the same correlations. Skewed, ordinal or "
-                "dependent columns alone do that, so this is no evidence of groups."
+                "dependent columns alone do that, so this is not evidence of groups."
             )
         if self.gap_column is not None:
             column = f"column {self.gap_column} (counted from 0)" if names is None else names[self.gap_column]
@@ -244,7 +244,7 @@ def structure_test(
     most columns have two values this does not hold, and p is three times the smallest.
     ``make structure`` counts the tables without groups for which it is at most 0.05.
 
-    Rows that repeat are no more evidence than one: equal rows become one row with the sum of their weights, unless the
+    Repeated rows count once: equal rows become one row with the sum of their weights, unless the
     columns are so coarse that rows coincide by chance, and so do points that ``constraints`` link to equal labels.  If
     half of the rows are in isolated sets of at most 5 % of the rows, as replicates with little noise are, each set
     becomes its mean.

@@ -61,7 +61,7 @@ _ = dc.plotting.StructureDisplay(test).plot()
 # No gap: correlated, flat and ordinal columns
 # --------------------------------------------
 # Correlated columns without groups are a single cloud. Flat or ordinal scales split better than a Gaussian cloud with the same
-# correlations. The text says so, and that this is no evidence of groups:
+# correlations. The text says so, and that this is not evidence of groups:
 
 other = np.random.default_rng(1)
 cloud = other.standard_normal((200, 10)) @ other.standard_normal((10, 10))

@@ -245,6 +245,7 @@ def test_the_message_warns_of_columns_with_two_values():
     found = dc.structure_test(answers)
     assert found.verdict == "separated"
     assert "Most columns have two values" in str(found)
+    assert found.pvalue == found.smallest_pvalue == pytest.approx(3 / 400)  # corrected for three tests
     assert "two values" not in str(dc.structure_test(rng.standard_normal((120, 3)) + 6.0 * groups))
 
 
@@ -282,7 +283,7 @@ def test_a_gap_of_one_column_is_named_and_one_that_needs_several_is_not():
 def test_a_flat_factor_splits_better_than_a_gaussian_cloud_which_is_no_evidence():
     rng = np.random.default_rng(0)
     X = np.outer(3.5 * rng.random(200), rng.standard_normal(8)) + 0.5 * rng.standard_normal((200, 8))
-    with pytest.warns(dc.DegenerateDataWarning, match="this is no evidence of groups"):
+    with pytest.warns(dc.DegenerateDataWarning, match="this is not evidence of groups"):
         model = dc.DiffracClustering(test_structure=True).fit(X)
     assert (model.structure_.verdict, model.structure_.splits_better) == ("not separated", True)
     assert [reason.code for reason in model.diagnostics_] == ["not separated"]

@@ -47,6 +47,26 @@ def test_no_labels_violate_an_inequality_and_those_found_are_violated(q):
         assert worst == pytest.approx(left.max() - 1.0, abs=1e-6)
 
 
+@pytest.mark.parametrize("many", [0, 10**6], ids=["sparse", "dense"])
+def test_violations_and_the_matrix_of_inequalities_are_those_of_their_rows(monkeypatch, many):
+    monkeypatch.setattr(cuts, "MANY_PLACES", many)
+    rng, n = np.random.default_rng(0), 8
+    zero, every_column = np.zeros(2), np.ones(2, dtype=bool)
+    X = rng.standard_normal((n, 2))
+    relaxation = CutRelaxation(LabelProblem(X, 1.0, zero, zero, np.ones(n), np.arange(n), np.ones(n), every_column))
+    triangles = np.array([[0, 3, 5], [5, 1, 3], [2, 6, 7]])
+    relaxation.add(triangles, np.array([[1, -1, 1], [1, 1, 1], [-1, 1, 1]], dtype=np.int8))
+    Y, g = rng.standard_normal((n, n)), rng.random(3)
+    (rows,) = [part.rows() for part in relaxation.parts if len(part.multipliers)]
+    T, left = np.zeros((n, n)), np.zeros(3)
+    row = np.searchsorted(rows.ends, np.arange(len(rows.first)), side="right")
+    np.add.at(T, (rows.first, rows.second), g[row] * rows.coefficients)
+    np.add.at(left, row, rows.coefficients * (Y + Y.T)[rows.first, rows.second] / 2.0)
+    found = relaxation.weighted_matrix(g)
+    np.testing.assert_allclose(found if many else found.toarray(), T + T.T, atol=1e-15)
+    np.testing.assert_allclose(relaxation.violations((Y + Y.T) / 2.0), left - rows.right, atol=1e-14)
+
+
 def test_cutting_planes_prove_at_the_root_what_needs_many_nodes_and_no_slower_clock_changes_that(
     monkeypatch, cuts_first
 ):

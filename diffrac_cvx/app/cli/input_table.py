@@ -20,7 +20,7 @@ from diffrac_cvx.points.checks import did_you_mean, require_moderate_scale
 DATASET_NAMES = (*datasets.names(), *datasets.names("extra"))
 CONSTANT_WARNING = ".* of X (is|are) constant"  # names columns by number; the notes on a table name them
 MAX_SUGGESTIONS, MAX_TRIALS = 2, 8
-ASIDE = ("known", "must_link_column", "id")  # options whose columns are no features
+ASIDE = ("known", "must_link_column", "id")  # options whose columns are not features
 
 
 def is_name(file: str) -> bool:

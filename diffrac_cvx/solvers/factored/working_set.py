@@ -86,7 +86,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             steps += max(n_steps, 1)
             C = next(iter(lagrangian.multiplier(at.U)), np.zeros((len(ws), len(ws))))  # none without an l1 weight
             point = small.rescale(at.U)
-            better = partial(improved_multipliers, small, U=dense(point.U), C=C, steps=refinements)
+            better = partial(last_multiplier, small, dense(point.U), C, refinements)
             lower, u, C_dual = best_dual(problem, small, point, better)
             point = threshold_inactive(small, point, C)
             gap = point.value - lower
@@ -150,6 +150,11 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         if len(new):
             new = penalty.first_groups(new, max_new)
             ws, U, C = grow(problem, ws, U, u, C, new, verdict)
+
+
+def last_multiplier(problem: DirectionProblem, U: Array, C: Array, steps: int, M: Array) -> list[Array]:
+    """Return the last of the improved multipliers, in nearly all rounds the best, as the only candidate."""
+    return list(improved_multipliers(problem, M, U, C, steps))[-1:]
 
 
 def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tuple[Indices, Array, Array]:

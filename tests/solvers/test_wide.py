@@ -112,6 +112,17 @@ def test_the_rank_grows_while_the_gap_on_a_working_set_stalls():
     assert max(one.bound.lower for one in points) >= 0.999 * min(one.point.value for one in points)
 
 
+def test_the_multiplier_is_refined_once_the_gap_on_a_working_set_stalls():
+    """Two groups in 10 of 100 columns: with the multiplier of the steps alone, a gap of .036 is left."""
+    rng = np.random.default_rng(0)
+    y, X = rng.permutation(np.resize([-1.0, 1.0], 50)), rng.standard_normal((50, 100))
+    X[:, :10] += 0.6 * y[:, None]
+    problem = direction_problem((X - X.mean(axis=0)) / X.std(axis=0), 1.0, dc.Penalty(lam=0.03, ridge=0.03))
+    points = working_set_iterates(problem, WarmStart(), Stopping(1e-5, 1200))
+    points = [point for point in points if isinstance(point, Iterate)]
+    assert max(one.bound.lower for one in points) >= 0.99 * min(one.point.value for one in points)
+
+
 def test_after_a_failure_the_mean_of_the_failed_and_the_certified_gap_is_tried_on_the_same_solution(monkeypatch):
     X = np.random.default_rng(0).standard_normal((60, 300))
     problem = direction_problem((X - X.mean(axis=0)) / X.std(axis=0), 1.0, dc.Penalty(lam=0.1, ridge=0.3))

@@ -47,6 +47,7 @@ from diffrac_cvx.solvers.race import Pause, Steps
 INITIAL_SIZE = 40  # features of the first working set
 COLUMN_RTOL = 1e-5  # squared norm of a column of U, relative to the largest, below which it is dropped
 STALLED = 0.9  # ratio of successive gaps above which the rank grows
+REFINEMENTS, MANY_REFINEMENTS = 10, 30  # steps that fit a multiplier, with one eigendecomposition each
 FIRST_STEPS = 40  # steps before the first certificate; later, half as many as done so far
 TARGET = 0.8  # gap of the working-set problem, relative to the gap to be certified next
 GAP_REDUCTION, CAUTIOUS_REDUCTION = 3.0, 2.0  # ratio of successive target gaps; the second on a large working set
@@ -66,7 +67,8 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
     yield Pause()
     problem = problem.as_dense()
     penalty, size, max_iter = problem.pair_penalty, len(problem.c), stopping.max_iter
-    refinements = 0 if penalty.splits_into_blocks else 30  # the multipliers of blocks converge slowly
+    # Steps that fit the multiplier: those of groups converge slowly, those of entries only with some tables.
+    refinements = 0 if penalty.splits_into_blocks else MANY_REFINEMENTS
     start = best_single_feature(problem)
     best, upper = bound_at_equal_weights(problem), start.value
     yield Iterate(start.U, 0, DualPoint(), start, best)
@@ -84,7 +86,7 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             steps += max(n_steps, 1)
             C = next(iter(lagrangian.multiplier(at.U)), np.zeros((len(ws), len(ws))))  # none without an l1 weight
             point = small.rescale(at.U)
-            better = partial(improved_multipliers, small, U=dense(point.U), C=C, steps=refinements)
+            better = partial(last_multiplier, small, dense(point.U), C, refinements)
             lower, u, C_dual = best_dual(problem, small, point, better)
             point = threshold_inactive(small, point, C)
             gap = point.value - lower
@@ -93,7 +95,8 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
             yield Pause()
             at = lagrangian.update(at)
             at = drop_negligible_columns(lagrangian, at, memory, COLUMN_RTOL)
-            if gap > STALLED * previous:  # the rank is too small
+            if gap > STALLED * previous:  # the rank is too small, or the multiplier of the bound too inexact
+                refinements = max(refinements, REFINEMENTS)
                 larger = append_violated_directions(small, at.U, C)
                 at, memory = lagrangian.point(larger), Memory()
             previous = gap
@@ -147,6 +150,11 @@ def working_set_iterates(problem: DirectionProblem, warm_start: WarmStart, stopp
         if len(new):
             new = penalty.first_groups(new, max_new)
             ws, U, C = grow(problem, ws, U, u, C, new, verdict)
+
+
+def last_multiplier(problem: DirectionProblem, U: Array, C: Array, steps: int, M: Array) -> list[Array]:
+    """Return the last of the improved multipliers, in nearly all rounds the best, as the only candidate."""
+    return list(improved_multipliers(problem, M, U, C, steps))[-1:]
 
 
 def initial_working_set(problem: DirectionProblem, warm_start: WarmStart) -> tuple[Indices, Array, Array]:

@@ -207,9 +207,7 @@ class Judged(NamedTuple):
     lower: float  # by weak duality, from the solver's multipliers
 
 
-def solve_pair_penalty(
-    X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), zero=None, sides=1.0, **given
-):
+def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), zero=None, sides=1.0, **given):
     """Optimal value of (15) and bounds on it, by CVXPY in columns of about norm one.
 
     V may be 0 at given places, for which there is no lower bound.  Pairs of single columns may have sides, that
@@ -225,7 +223,9 @@ def solve_pair_penalty(
     A = np.diag(np.append(ridge, 1.0 / (1.0 - nu)) if nu < 1.0 else ridge)
     A[:d, :d] += square
     A *= np.outer(scale, scale)
-    total = 1 - 2 * cp.sum(square_roots) + cp.sum(cp.multiply(A, V))
+    sizes = np.linalg.norm(scaled, axis=1)
+    sizes = np.where(sizes > 0.0, sizes, 1.0)  # of rows of any weight, which the solver sees at norm one
+    total = 1 - 2 * sizes @ square_roots + cp.sum(cp.multiply(A, V))
     roots = [weight**0.5 * units[g[0]] for g, weight in zip(groups, weights, strict=True)]
     for g, side in zip(groups, roots, strict=True):
         total += side**2 * cp.trace(W[g, :][:, g])
@@ -238,7 +238,8 @@ def solve_pair_penalty(
         if roots[i] * roots[j] > 0.0 and max(len(groups[i]), len(groups[j])) > 1:
             total += 2 * roots[i] * roots[j] * cp.normNuc(W[groups[i], :][:, groups[j]])
     # The square roots as second-order cones, and the cone of V, by name: their multipliers are u and Z.
-    forms = cp.sum(cp.multiply(scaled @ V, scaled), axis=1)
+    unit = scaled / sizes[:, None]
+    forms = cp.sum(cp.multiply(unit @ V, unit), axis=1)
     below_root, cone = cp.SOC(forms + 1, cp.vstack([2 * square_roots, forms - 1]), axis=0), V >> 0
     constraints = [below_root, cone, *([W[known, :][:, known] >= 0] if len(known) else [])]
     constraints += [] if zero is None else [W[j, k] == 0 for j, k in np.argwhere(np.triu(zero, 1))]
@@ -246,7 +247,7 @@ def solve_pair_penalty(
     value = pair_penalty_value(found * np.outer(scale, scale), X, nu, ridge, groups, weights, sides, **given)
     if zero is not None:
         return Judged(optimum, value, -np.inf)
-    u = below_root.dual_value[0] + below_root.dual_value[1][1]
+    u = (below_root.dual_value[0] + below_root.dual_value[1][1]) / sizes**2
     return Judged(optimum, value, dual_bound(scaled, A, u, cone.dual_value, groups, roots, known, sides))
 
 

@@ -9,8 +9,16 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.deadlines import is_late
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int, repetitions, warn_degenerate
-from diffrac_cvx.points.linear_algebra import leading_right_vectors
+from diffrac_cvx.points.checks import (
+    Array,
+    as_generator,
+    as_matrix,
+    normalize_weights,
+    positive_int,
+    repetitions,
+    warn_degenerate,
+)
+from diffrac_cvx.points.linear_algebra import inverse_or_one, leading_right_vectors, mean_of, scale_by_sqrt_weights
 from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE
 
 MAX_PROCRUSTES_ROUNDS = 500
@@ -29,7 +37,8 @@ class LabelMixture:
     weights : (k + 1,) array
         a_0, ..., a_k of norm 1: Y is approximately a_0^2 11' + sum_i a_i^2 y_i y_i'.
     objective : float
-        ||F R - M||_F^2 / n at the solution, with F at rank k + 1 and ||F||_F^2 = n: 0 if Y has exactly this form.
+        ||F R - M||_F^2 / n at the solution, with F at rank k + 1 and ||F||_F^2 = n: 0 if Y has exactly this form.  Sums
+        over rows are weighted if there are sample weights.
     scores : (n, k) array
         Columns of F R whose signs are the labels.
     """
@@ -41,7 +50,7 @@ class LabelMixture:
 
 
 class Fit(NamedTuple):
-    """Rotation R, the M = [a_0 1, a_1 y_1, ...] nearest to F R, and the inner product tr (F R)'M / n."""
+    """Rotation R, the M = [a_0 1, a_1 y_1, ...] nearest to F R, and the inner product tr (F R)'M / n, weighted."""
 
     R: Array
     weights: Array
@@ -49,7 +58,14 @@ class Fit(NamedTuple):
     inner_product: float
 
 
-def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Generator | int = 0) -> Array:
+def procrustes(
+    F: npt.ArrayLike,
+    k: int,
+    *,
+    n_init: int = 20,
+    rng: np.random.Generator | int = 0,
+    sample_weight: npt.ArrayLike | None = None,
+) -> Array:
     r"""Round to k labels by the nearest mixture of 11' and k matrices yy' to Y = F F'.
 
     .. math::
@@ -59,6 +75,7 @@ def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Gen
     Given the matrix M on the right, R = UV' of the singular value decomposition of F'M.  Given R, with F R =
     [xi_0, ..., xi_k], y_i = sign(xi_i), and a is proportional to (xi_0'1, ||xi_1||_1, ..., ||xi_k||_1).  The two steps
     alternate from random rotations of the whitened F, in which all labels have equal weight; the best fit is returned.
+    With sample weights all sums over rows are weighted, so that a row of weight 2 counts as two equal rows.
 
     Source: the lemma on rounding of section 5.3.  It has a_0 = ||xi_0||_1 and excludes a_0 from the norm of a; since
     the first column is a multiple of 1, xi_0'1 is correct in both places.
@@ -73,6 +90,8 @@ def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Gen
         Number of random initial rotations, by default 20.
     rng : numpy.random.Generator or int
         Generator, or its seed.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0, of any scale; equal by default.
 
     Returns
     -------
@@ -87,13 +106,18 @@ def procrustes(F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Gen
     Raises
     ------
     DataError, ParameterError
-        If F is not a finite matrix, or k, n_init or rng is invalid.
+        If F is not a finite matrix, or k, n_init, rng or sample_weight is invalid.
     """
-    return fit_label_mixture(F, k, n_init=n_init, rng=rng).labels
+    return fit_label_mixture(F, k, n_init=n_init, rng=rng, sample_weight=sample_weight).labels
 
 
 def fit_label_mixture(
-    F: npt.ArrayLike, k: int, *, n_init: int = 20, rng: np.random.Generator | int = 0
+    F: npt.ArrayLike,
+    k: int,
+    *,
+    n_init: int = 20,
+    rng: np.random.Generator | int = 0,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> LabelMixture:
     """Return the labels of `procrustes` with their weights and scores, and the distance of the mixture from Y.
 
@@ -102,47 +126,56 @@ def fit_label_mixture(
     F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), repetitions(n_init, "n_init")
     if k > len(F):
         raise ParameterError(f"k = {k} is more than the {len(F)} points. Reduce k.")
-    random, n = as_generator(rng), len(F)
+    random, n, weights = as_generator(rng), len(F), normalize_weights(sample_weight, len(F))
     # Best approximation of F of rank k + 1, with ||F||_F^2 = n, and the same with equal singular values.
-    is_large = min(F.shape) > max(FULL_SVD_SIZE, 4 * (k + 1))
-    U, singular, _ = np.linalg.svd(F @ leading_right_vectors(F, k + 1).T if is_large else F, full_matrices=False)
+    if min(F.shape) > max(FULL_SVD_SIZE, 4 * (k + 1)):
+        F = F @ leading_right_vectors(scale_by_sqrt_weights(F, weights), k + 1).T
+    _, singular, Vt = np.linalg.svd(scale_by_sqrt_weights(F, weights), full_matrices=False)
     missing = max(k + 1 - len(singular), 0)
-    U, singular = np.pad(U[:, : k + 1], ((0, 0), (0, missing))), np.pad(singular[: k + 1], (0, missing))
+    principal = orient(np.pad(F @ Vt[: k + 1].T, ((0, 0), (0, missing))), weights)
+    singular = np.pad(singular[: k + 1], (0, missing))
     live = singular > RANK_RTOL * max(singular[0], 1e-300)
-    lead = U * (singular * n**0.5 / (float(np.sum(singular**2)) or 1.0) ** 0.5)
-    whitened = U * np.where(live, n**0.5 / max(live.sum(), 1) ** 0.5, 0.0)
+    lead = principal * (n**0.5 / (float(np.sum(singular**2)) or 1.0) ** 0.5)
+    whitened = principal * np.where(live, n**0.5 / max(live.sum(), 1) ** 0.5 * inverse_or_one(singular), 0.0)
     if live.sum() < k:
         warn_degenerate(f"F has rank {live.sum()}, less than k = {k} labels. Reduce k.")
     fits: list[Fit] = []
     while not fits or (len(fits) < n_init and not is_late()):
         start = np.asarray(np.linalg.qr(random.standard_normal((k + 1, k + 1)))[0])
-        *_, first = procrustes_iterates(whitened, start)
-        *_, last = procrustes_iterates(lead, first.R)
+        *_, first = procrustes_iterates(whitened, start, weights)
+        *_, last = procrustes_iterates(lead, first.R, weights)
         fits.append(last)
     best = max(fits, key=lambda fit: fit.inner_product)
     order = 1 + np.argsort(-best.weights[1:], kind="stable")
     orientation = best.signs[0, order]
     # ||F R - M||^2 = ||F||^2 + n ||a||^2 - 2 tr (F R)'M
-    objective = max(float(np.sum(lead**2) / n + 1.0 - 2.0 * best.inner_product), 0.0)
+    size = float(np.sum(mean_of(lead**2, weights)))
+    objective = max(size + 1.0 - 2.0 * best.inner_product, 0.0)
     labels, scores = best.signs[:, order] * orientation, (lead @ best.R)[:, order] * orientation
     return LabelMixture(labels, best.weights[np.append(0, order)], objective, scores)
 
 
-def procrustes_iterates(F: Array, R: Array) -> Iterator[Fit]:
-    """Yield the fits of the alternation of `procrustes` from R, each better, until it stalls."""
-    n, previous = len(F), -np.inf
+def orient(principal: Array, weights: Array | None) -> Array:
+    """Return singular vectors times the signs of their sums of cubes, which depend on no order of the rows."""
+    return np.asarray(principal * np.where(mean_of(principal**3, weights) < 0.0, -1.0, 1.0))
+
+
+def procrustes_iterates(F: Array, R: Array, weights: Array | None = None) -> Iterator[Fit]:
+    """Yield the fits of the alternation of `procrustes` from R, each better, until it stalls; weights have sum 1."""
+    previous = -np.inf
     for _ in range(MAX_PROCRUSTES_ROUNDS):
         rotated = F @ R
         signs = np.where(rotated >= 0.0, 1.0, -1.0)
         signs[:, 0] = 1.0
-        shared = np.sum(rotated * signs, axis=0)
+        shared = mean_of(rotated * signs, weights)
         if shared[0] < 0:
             signs[:, 0], shared[0] = -1.0, -shared[0]
-        weights = shared / max(float(np.linalg.norm(shared)), 1e-300)
-        reached = float(weights @ shared) / n
-        yield Fit(R, weights, signs, reached)
+        mixture = shared / max(float(np.linalg.norm(shared)), 1e-300)
+        reached = float(mixture @ shared)
+        yield Fit(R, mixture, signs, reached)
         if reached <= previous * (1 + PROCRUSTES_RTOL):
             break
         previous = reached
-        U, _, Vt = np.linalg.svd(F.T @ (signs * weights))
+        M = signs * mixture
+        U, _, Vt = np.linalg.svd(F.T @ (M if weights is None else weights[:, None] * M))
         R = U @ Vt

@@ -27,7 +27,7 @@ from diffrac_cvx.solvers.factored import solver, working_set
 pytestmark = pytest.mark.filterwarnings(
     "ignore::diffrac_cvx.DegenerateDataWarning", "ignore:Solution may be inaccurate"
 )
-JUDGED = 2e-6  # largest gap of the judge's own bounds, which hold however exact its solver is; most are below 1e-8
+JUDGED = 1e-6  # largest gap of the bounds of the judge, which hold however exact its solver is; most are below 1e-8
 ROUNDED = 1e-9  # of these bounds in double precision
 
 

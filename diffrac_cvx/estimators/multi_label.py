@@ -111,7 +111,8 @@ class MultiLabelDiffrac(AffineClusterer):
         given = table_array(table)
         data = self._scale(given, weights)
         result, rng = self._relax(data.X), choose_seed(self.random_state)
-        found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=rng, sample_weight=data.X.weights)
+        options: dict[str, Any] = {"n_init": self.n_init, "rng": rng, "sample_weight": data.X.normalized_weights}
+        found = fit_label_mixture(result.F, k, **options)
         self.weights_, self.objective_ = found.weights, found.objective
         coef, intercept = affine_functions(data.X.array(), result, found.scores)
         largest = np.argmax(np.abs(coef) * np.sqrt(data.X.mean_squares()), axis=1)

@@ -18,7 +18,7 @@ from diffrac_cvx.points.checks import (
     repetitions,
     warn_degenerate,
 )
-from diffrac_cvx.points.linear_algebra import inverse_or_one, leading_right_vectors, mean_of, scale_by_sqrt_weights
+from diffrac_cvx.points.linear_algebra import leading_right_vectors
 from diffrac_cvx.rounding.two_clusters import FULL_SVD_SIZE
 
 MAX_PROCRUSTES_ROUNDS = 500
@@ -75,7 +75,8 @@ def procrustes(
     Given the matrix M on the right, R = UV' of the singular value decomposition of F'M.  Given R, with F R =
     [xi_0, ..., xi_k], y_i = sign(xi_i), and a is proportional to (xi_0'1, ||xi_1||_1, ..., ||xi_k||_1).  The two steps
     alternate from random rotations of the whitened F, in which all labels have equal weight; the best fit is returned.
-    With sample weights all sums over rows are weighted, so that a row of weight 2 counts as two equal rows.
+    With sample weights all sums over rows are weighted, and the singular vectors from which the rotations start have
+    fixed signs, so that a row of weight 2 counts as two equal rows, each of weight 1.
 
     Source: the lemma on rounding of section 5.3.  It has a_0 = ||xi_0||_1 and excludes a_0 from the norm of a; since
     the first column is a multiple of 1, xi_0'1 is correct in both places.
@@ -126,56 +127,67 @@ def fit_label_mixture(
     F, k, n_init = as_matrix(F, "F"), positive_int(k, "k"), repetitions(n_init, "n_init")
     if k > len(F):
         raise ParameterError(f"k = {k} is more than the {len(F)} points. Reduce k.")
-    random, n, weights = as_generator(rng), len(F), normalize_weights(sample_weight, len(F))
+    random, n, counts = as_generator(rng), len(F), counts_of(sample_weight, len(F))
     # Best approximation of F of rank k + 1, with ||F||_F^2 = n, and the same with equal singular values.
-    if min(F.shape) > max(FULL_SVD_SIZE, 4 * (k + 1)):
-        F = F @ leading_right_vectors(scale_by_sqrt_weights(F, weights), k + 1).T
-    _, singular, Vt = np.linalg.svd(scale_by_sqrt_weights(F, weights), full_matrices=False)
+    is_large = min(F.shape) > max(FULL_SVD_SIZE, 4 * (k + 1))
+    F = F @ leading_right_vectors(np.sqrt(counts) * F, k + 1).T if is_large else F
+    U, singular, Vt = np.linalg.svd(np.sqrt(counts) * F, full_matrices=False)
+    if sample_weight is not None:  # singular vectors of the rows of F
+        U = oriented(F @ Vt.T / np.maximum(singular, 1e-100 * (singular[0] or 1.0)), counts)
     missing = max(k + 1 - len(singular), 0)
-    principal = orient(np.pad(F @ Vt[: k + 1].T, ((0, 0), (0, missing))), weights)
-    singular = np.pad(singular[: k + 1], (0, missing))
+    U, singular = np.pad(U[:, : k + 1], ((0, 0), (0, missing))), np.pad(singular[: k + 1], (0, missing))
     live = singular > RANK_RTOL * max(singular[0], 1e-300)
-    lead = principal * (n**0.5 / (float(np.sum(singular**2)) or 1.0) ** 0.5)
-    whitened = principal * np.where(live, n**0.5 / max(live.sum(), 1) ** 0.5 * inverse_or_one(singular), 0.0)
+    lead = U * (singular * n**0.5 / (float(np.sum(singular**2)) or 1.0) ** 0.5)
+    whitened = U * np.where(live, n**0.5 / max(live.sum(), 1) ** 0.5, 0.0)
     if live.sum() < k:
         warn_degenerate(f"F has rank {live.sum()}, less than k = {k} labels. Reduce k.")
     fits: list[Fit] = []
     while not fits or (len(fits) < n_init and not is_late()):
         start = np.asarray(np.linalg.qr(random.standard_normal((k + 1, k + 1)))[0])
-        *_, first = procrustes_iterates(whitened, start, weights)
-        *_, last = procrustes_iterates(lead, first.R, weights)
+        *_, first = procrustes_iterates(whitened, start, counts)
+        *_, last = procrustes_iterates(lead, first.R, counts)
         fits.append(last)
     best = max(fits, key=lambda fit: fit.inner_product)
     order = 1 + np.argsort(-best.weights[1:], kind="stable")
     orientation = best.signs[0, order]
     # ||F R - M||^2 = ||F||^2 + n ||a||^2 - 2 tr (F R)'M
-    size = float(np.sum(mean_of(lead**2, weights)))
-    objective = max(size + 1.0 - 2.0 * best.inner_product, 0.0)
+    objective = max(float(np.sum(counts * lead**2) / n + 1.0 - 2.0 * best.inner_product), 0.0)
     labels, scores = best.signs[:, order] * orientation, (lead @ best.R)[:, order] * orientation
     return LabelMixture(labels, best.weights[np.append(0, order)], objective, scores)
 
 
-def orient(principal: Array, weights: Array | None) -> Array:
-    """Return singular vectors times the signs of their sums of cubes, which depend on no order of the rows."""
-    return np.asarray(principal * np.where(mean_of(principal**3, weights) < 0.0, -1.0, 1.0))
+def counts_of(sample_weight: npt.ArrayLike | None, n: int) -> Array | float:
+    """Return the counts n p_i of the rows, shape (n, 1), from their weights; 1 without weights."""
+    weights = normalize_weights(sample_weight, n)
+    return 1.0 if weights is None else n * weights[:, None]
 
 
-def procrustes_iterates(F: Array, R: Array, weights: Array | None = None) -> Iterator[Fit]:
-    """Yield the fits of the alternation of `procrustes` from R, each better, until it stalls; weights have sum 1."""
-    previous = -np.inf
+def oriented(U: Array, counts: Array | float) -> Array:
+    """Return singular vectors with positive sums of cubes, so that their signs do not depend on the order of the rows.
+
+    Therefore weighted rows have the same random rotations as repeated rows.
+    """
+    return np.asarray(U * np.where(np.sum(counts * U**3, axis=0) < 0.0, -1.0, 1.0))
+
+
+def procrustes_iterates(F: Array, R: Array, counts: Array | float = 1.0) -> Iterator[Fit]:
+    """Yield the fits of the alternation of `procrustes` from R, each better, until it stalls.
+
+    The counts of the rows, (n, 1), have mean 1.
+    """
+    n, previous = len(F), -np.inf
     for _ in range(MAX_PROCRUSTES_ROUNDS):
         rotated = F @ R
         signs = np.where(rotated >= 0.0, 1.0, -1.0)
         signs[:, 0] = 1.0
-        shared = mean_of(rotated * signs, weights)
+        shared = np.sum(counts * (rotated * signs), axis=0)
         if shared[0] < 0:
             signs[:, 0], shared[0] = -1.0, -shared[0]
-        mixture = shared / max(float(np.linalg.norm(shared)), 1e-300)
-        reached = float(mixture @ shared)
-        yield Fit(R, mixture, signs, reached)
+        weights = shared / max(float(np.linalg.norm(shared)), 1e-300)
+        reached = float(weights @ shared) / n
+        yield Fit(R, weights, signs, reached)
         if reached <= previous * (1 + PROCRUSTES_RTOL):
             break
         previous = reached
-        M = signs * mixture
-        U, _, Vt = np.linalg.svd(F.T @ (M if weights is None else weights[:, None] * M))
+        U, _, Vt = np.linalg.svd(F.T @ (counts * (signs * weights)))
         R = U @ Vt

@@ -197,7 +197,7 @@ def test_the_labels_of_the_mixture_are_signs_of_affine_functions(shape, paramete
     rng = np.random.default_rng(4)
     X = rng.standard_normal(shape) * rng.uniform(0.1, 10.0, shape[1]) + 5.0
     model = dc.MultiLabelDiffrac(n_labels=3, ridge=0.04, random_state=7).set_params(**parameters).fit(X)
-    by_hand = dc.rounding.fit_label_mixture(model.result_.F, 3, rng=7)
+    by_hand = dc.rounding.fit_label_mixture(model.result_.F, 3, rng=7, sample_weight=np.ones(len(X)))
     np.testing.assert_array_equal(model.signs_ * model.signs_[0], by_hand.labels)
     np.testing.assert_array_equal(model.weights_, by_hand.weights)
     assert model.objective_ == by_hand.objective

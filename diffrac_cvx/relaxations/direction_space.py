@@ -181,7 +181,7 @@ def v_space_normalized(
             G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(lower, -size, points.n_excluded)
         )
 
-    # roots^2 <= q by second-order cones: CLARABEL stalls on power cones, at about any point, if n < d and c > 0.
+    # roots^2 <= q by second-order cones: on some wide tables CLARABEL stalls on power cones, with gaps of about 0.3.
     q = terms.quadratic_forms
     roots = cp.SOC(q + 1, cp.vstack([2 * terms.roots, q - 1]), axis=0)
     constraining = [roots, *terms.l1_constraints, terms.quadratic == 1]

@@ -140,7 +140,7 @@ class Instance(NamedTuple):
         return 1.0 - g**2 / T if T > 0.0 else 1.0
 
     def solve(self):
-        """Optimal value by CVXPY, and the value of an allowed V."""
+        """Optimal value by CVXPY, with the bounds of the judge."""
         return solve_pair_penalty(*self.posed, self.known, **self.given)
 
 

@@ -4,6 +4,7 @@ CLARABEL's tolerances are 1e-8; on data of order one the values below are right 
 """
 
 from itertools import combinations, product
+from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
@@ -198,25 +199,33 @@ def units_of(square, ridge, groups, weights):
     return np.where(sizes > 0.0, 1.0 / np.maximum(sizes, 1e-300), 1.0)
 
 
-def solve_pair_penalty(
-    X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, zero=None, sides=1.0, **given
-):
-    """Optimal value of (15) and the value of a V that is allowed, by CVXPY in columns of about norm one.
+class Judged(NamedTuple):
+    """What the judge finds of (15): both bounds hold however exact CLARABEL is, as they are computed from its point."""
 
-    The norm of the blocks may be another one; the value of V is that of the nuclear norm.  V may be 0 at given places.
-    Pairs of single columns may have sides, that multiply their weights.
+    optimum: float  # the solver's objective
+    value: float  # the objective at an allowed V
+    lower: float  # by weak duality, from the solver's multipliers
+
+
+def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), zero=None, sides=1.0, **given):
+    """Optimal value of (15) and bounds on it, by CVXPY in columns of about norm one.
+
+    V may be 0 at given places, for which there is no lower bound.  Pairs of single columns may have sides, that
+    multiply their weights.
     """
     d = X.shape[1]
     rows, square = rows_of(X, nu, **given)
     ridge = column(ridge, d)
     units = units_of(square, ridge, groups, weights)
     scale = units if nu == 1.0 else np.append(units, 1.0)
-    V = cp.Variable((len(scale), len(scale)), PSD=True)
+    V, square_roots = cp.Variable((len(scale), len(scale)), symmetric=True), cp.Variable(len(rows))
     W, scaled, known = V[:d, :d], rows * scale, np.asarray(known, dtype=int)
-    quadratic_forms = cp.sum(cp.multiply(scaled @ V, scaled), axis=1)
-    total = 1 - 2 * cp.sum(cp.sqrt(quadratic_forms)) + cp.sum(cp.multiply(square * np.outer(units, units), W))
-    total += cp.sum(cp.multiply(ridge * units**2, cp.diag(W)))
-    total += V[d, d] / (1.0 - nu) if nu < 1.0 else 0.0
+    A = np.diag(np.append(ridge, 1.0 / (1.0 - nu)) if nu < 1.0 else ridge)
+    A[:d, :d] += square
+    A *= np.outer(scale, scale)
+    sizes = np.linalg.norm(scaled, axis=1)
+    sizes = np.where(sizes > 0.0, sizes, 1.0)  # of rows of any weight, which the solver sees at norm one
+    total = 1 - 2 * sizes @ square_roots + cp.sum(cp.multiply(A, V))
     roots = [weight**0.5 * units[g[0]] for g, weight in zip(groups, weights, strict=True)]
     for g, side in zip(groups, roots, strict=True):
         total += side**2 * cp.trace(W[g, :][:, g])
@@ -227,13 +236,48 @@ def solve_pair_penalty(
         total += cp.sum(cp.multiply(sides * np.outer(c, c) - np.diag(c**2), cp.abs(W)))
     for i, j in combinations(range(len(groups)), 2):
         if roots[i] * roots[j] > 0.0 and max(len(groups[i]), len(groups[j])) > 1:
-            total += 2 * roots[i] * roots[j] * norm(W[groups[i], :][:, groups[j]])
-    constraints = [W[known, :][:, known] >= 0] if len(known) else []
+            total += 2 * roots[i] * roots[j] * cp.normNuc(W[groups[i], :][:, groups[j]])
+    # The square roots as second-order cones, and the cone of V, by name: their multipliers are u and Z.
+    unit = scaled / sizes[:, None]
+    forms = cp.sum(cp.multiply(unit @ V, unit), axis=1)
+    below_root, cone = cp.SOC(forms + 1, cp.vstack([2 * square_roots, forms - 1]), axis=0), V >> 0
+    constraints = [below_root, cone, *([W[known, :][:, known] >= 0] if len(known) else [])]
     constraints += [] if zero is None else [W[j, k] == 0 for j, k in np.argwhere(np.triu(zero, 1))]
-    problem = cp.Problem(cp.Minimize(total), constraints)
-    value = solved(problem)
-    found = allowed(np.asarray(V.value), known) * np.outer(scale, scale)
-    return value, pair_penalty_value(found, X, nu, ridge, groups, weights, sides, **given)
+    optimum, found = solved(cp.Problem(cp.Minimize(total), constraints)), allowed(np.asarray(V.value), known)
+    value = pair_penalty_value(found * np.outer(scale, scale), X, nu, ridge, groups, weights, sides, **given)
+    if zero is not None:
+        return Judged(optimum, value, -np.inf)
+    u = (below_root.dual_value[0] + below_root.dual_value[1][1]) / sizes**2
+    return Judged(optimum, value, dual_bound(scaled, A, u, cone.dual_value, groups, roots, known, sides))
+
+
+def dual_bound(rows, A, u, Z, groups, roots, known=(), sides=1.0):
+    """Lower bound 1 - t sum 1/u on 1 - 2 sum_i sqrt(x_i'V x_i) + tr AV and the penalty, for u > 0.
+
+    It holds if M(u) <= t (A + C), with C in the dual set of the penalty: near Z - A + M(u), where u and Z are the
+    solver's multipliers.  C off the diagonal is shrunk if A + C is nearly singular; the best bound is returned.
+    """
+    M, r = (rows.T * u) @ rows, np.broadcast_to(sides, (len(A), len(A)) if np.ndim(sides) == 0 else np.shape(sides))
+    wanted, C, diagonal = Z - A + M, np.zeros_like(A), np.zeros(len(A))
+    for g, root in zip(groups, roots, strict=True):
+        diagonal[g] = root**2
+    for i, j in combinations(range(len(groups)), 2):
+        g, h = groups[i], groups[j]
+        bound = r[g[0], h[0]] * roots[i] * roots[j]
+        U, singular, Wt = np.linalg.svd(wanted[np.ix_(g, h)], full_matrices=False)
+        C[np.ix_(g, h)] = (U * np.minimum(singular, bound)) @ Wt
+        if g[0] in known and h[0] in known:  # two columns with V_gh >= 0, for which C_gh may be any smaller number
+            C[g[0], h[0]] = min(wanted[g[0], h[0]], bound)
+        C[np.ix_(h, g)] = C[np.ix_(g, h)].T
+    kept = np.diag(A) + diagonal > 1e-12  # in units of about one; the others are constant columns without a penalty
+    M, A, C, diagonal = M[np.ix_(kept, kept)], A[np.ix_(kept, kept)], C[np.ix_(kept, kept)], diagonal[kept]
+    best = 0.0
+    for shrinkage in (0.0, *10.0 ** np.arange(-12.0, 1.0)):
+        values, Q = np.linalg.eigh(A + np.diag(diagonal) + (1.0 - shrinkage) * C)
+        if values[0] > 1e-13 * values[-1]:
+            root = Q / np.sqrt(values)
+            best = max(best, 1.0 - np.linalg.eigvalsh(root.T @ M @ root)[-1] * np.sum(1.0 / u))
+    return float(best)
 
 
 def allowed(V, known=()):

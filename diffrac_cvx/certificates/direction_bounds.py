@@ -45,6 +45,7 @@ from diffrac_cvx.problem.penalties.base import groups_of
 from diffrac_cvx.problem.result import Bracket, Labels
 
 MAX_DENSE_COORDINATES = 1000  # up to which V is treated as one block if most coordinates are in one
+SHRINKAGES = (1e-8, 1e-6)  # relative, of C in bounds on (21); they cost about this fraction of the l1 term
 MIN_WIDE_SIZE = 200  # number of coordinates above which a working set is faster than all coordinates
 
 
@@ -271,8 +272,11 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: DualPoint = NO
     u, inverse_mean = row_weights(problem, problem.inverse_sqrt(problem.X.quadratic_forms(U)))
     slack = project_dual(problem, problem.X.weighted_gram(u) / 2 - theta * problem.A)
     given = [] if dual.C is None else [project_dual(problem, dense(dual.C))]
+    candidates = [*given, problem.pair_penalty.subgradient(U @ U.T, NEGLIGIBLE_ENTRY, slack), slack]
+    if problem.has_l1:  # if n < d and |C_ij| = c_i c_j on a block, A + C + Diag(c)^2 is singular, and proves nothing
+        candidates += [(1.0 - shrinkage) * C for shrinkage in SHRINKAGES for C in candidates]
     least, proof = 1.0 - round_up(inverse_mean, MEAN_ROUNDINGS) / 2, None
-    for C in [*given, problem.pair_penalty.subgradient(U @ U.T, NEGLIGIBLE_ENTRY, slack), slack]:
+    for C in candidates:
         below = 1e-14
         while least - theta > 1.01 * below:
             larger = theta + (below * (least - theta)) ** 0.5

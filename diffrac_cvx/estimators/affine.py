@@ -36,14 +36,15 @@ from diffrac_cvx.points.exclusion import exclude_columns, is_rounding_noise, mak
 from diffrac_cvx.points.linear_algebra import inverse_or_one, mean_of
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_stored, is_out_of_core, many_rows, read_points, table_times
-from diffrac_cvx.points.table import Table, centered_table
+from diffrac_cvx.points.table import Table, array_table, centered_table
+from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.formatting import format_upper, width_of
 from diffrac_cvx.problem.penalty import Penalty, penalty_on_columns, weights_of
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import cluster_indices, explained_variance
-from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL
+from diffrac_cvx.solvers.driver import WIDE_TABLE_RTOL, with_all_points
 from diffrac_cvx.solvers.exact.partition import bound_with_floors
 
 VALIDATION_OPTIONS: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
@@ -153,6 +154,16 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if SOLVERS[name].takes_rtol and X.shape[1] > X.shape[0] and np.any(self._penalty.c):
             limits["rtol"] = WIDE_TABLE_RTOL
         return SOLVERS[name].function(X, self.nu, self._penalty, callback=self.callback, **limits)
+
+    def _with_all_points(
+        self, result: Result, given: Array, data: ScaledTable, weights: PointWeights | None, constraints: Any = None
+    ) -> Result:
+        """Return a result of the points of positive weight with rows of F for all given points."""
+        if weights is None or not weights.has_zeros:
+            return result
+        direction = direction_problem(data.X, float(self.nu), self._penalty)
+        X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
+        return with_all_points(result, direction, array_table(X_all), weights, constraints)
 
     def _store_bounds(self, result: Result) -> None:
         """Store the result and its bounds; warn if the solver stopped above tol."""

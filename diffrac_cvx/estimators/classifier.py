@@ -23,7 +23,8 @@ from diffrac_cvx.points.checks import (
     one_of,
     rows_with_weight,
 )
-from diffrac_cvx.points.constraints import Constraints, split_unlabelled
+from diffrac_cvx.points.constraints import Constraints
+from diffrac_cvx.points.label_arguments import split_unlabelled
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike

@@ -34,8 +34,7 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.constraints import Chunklets, Constraints, chunklets_of, require_numbered
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 from diffrac_cvx.points.reading import is_out_of_core, many_rows, table_array
-from diffrac_cvx.points.table import Table, array_table
-from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.points.table import Table
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.formatting import width_of
 from diffrac_cvx.problem.penalty import GroupWeights, Penalty, weights_of
@@ -44,7 +43,6 @@ from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.rounding.diagnostics import Diagnostic, find_diagnostics
 from diffrac_cvx.rounding.directions import LabelRegression, best_affine_function
 from diffrac_cvx.rounding.many_clusters import cluster_jointly
-from diffrac_cvx.solvers.driver import with_all_points
 from diffrac_cvx.solvers.exact.portfolio import optimal_labels
 
 ZERO_WEIGHT = 1e-200  # stands for weight 0: negligible next to any positive weight
@@ -327,10 +325,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             self.diagnostics_ = (untested, *self.diagnostics_)
         for diagnostic in self.diagnostics_:
             warnings.warn(str(diagnostic), DegenerateDataWarning, stacklevel=3)
-        if weights is not None and weights.has_zeros:  # F of the result needs rows for points of weight 0
-            direction = direction_problem(data.X, float(self.nu), self._penalty)
-            X_all = np.where(data.X.used_columns(), (given - data.mean) * data.inverse_scale, 0.0)
-            self.result_ = with_all_points(result, direction, array_table(X_all), weights, pairs)
+        self.result_ = self._with_all_points(result, given, data, weights, pairs)
         return self
 
     def _choose_count(self, given: Array, weights: PointWeights | None) -> int:

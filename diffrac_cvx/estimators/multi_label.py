@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed, limited
-from diffrac_cvx.points.checks import Array, normalize_weights, positive_int
+from diffrac_cvx.points.checks import Array, as_weights, normalize_weights, positive_int
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.feature_groups import FeatureGroups, GroupsLike
 from diffrac_cvx.problem.penalty import GroupWeights
@@ -45,7 +45,7 @@ class MultiLabelDiffrac(AffineClusterer):
     Attributes
     ----------
     labels_ : (n, n_labels) array of int
-        Labels in {0, 1}, by decreasing weight.
+        Labels in {0, 1}, by decreasing weight; the largest of the ``scaled_coef_`` of a label is positive.
     signs_ : (n, n_labels) array
         The same labels in {-1, +1}.
     weights_, objective_ : (n_labels + 1,) array, float
@@ -88,21 +88,37 @@ class MultiLabelDiffrac(AffineClusterer):
         return tags
 
     @limited
-    def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
+    def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit the labels and their directions.
 
-        X is an (n, d) array, data frame or sparse matrix, which is converted to dense, with at least two points; y is
-        ignored.  Errors and warnings are those of `DiffracClustering.fit`; DegenerateDataWarning is also issued if the
-        solution has fewer than n_labels labels.
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix
+            At least two points and at least n_labels; sparse matrices are converted to dense.
+        y : ignored
+        sample_weight : (n,) array, optional
+            Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, in the relaxation, in
+            its bounds and in the mixture of labels, and a point of weight 0 only receives labels.  If several solutions
+            are optimal to within tol, those of weighted and of repeated points may differ: with fewer points than
+            features and no penalty, or for the solver "fista published", whose steps depend on the number of rows.
+
+        Errors and warnings are those of `DiffracClustering.fit`; DegenerateDataWarning is also issued if the solution
+        has fewer than n_labels labels.
         """
         k = positive_int(self.n_labels, "n_labels")
         table = self._read_table(X, ensure_min_samples=2)
-        data = self._scale(table_array(table))
-        result = self._relax(data.X)
-        found = fit_label_mixture(result.F, k, n_init=self.n_init, rng=choose_seed(self.random_state))
-        self._store_bounds(result)
+        weights = as_weights(sample_weight, table.shape[0], min_positive=max(k, 2))
+        given = table_array(table)
+        data = self._scale(given, weights)
+        result, rng = self._relax(data.X), choose_seed(self.random_state)
+        options: dict[str, Any] = {"n_init": self.n_init, "rng": rng, "sample_weight": data.X.normalized_weights}
+        found = fit_label_mixture(result.F, k, **options)
         self.weights_, self.objective_ = found.weights, found.objective
-        self._store_functions(*affine_functions(data.X.array(), result, found.scores), data)
+        coef, intercept = affine_functions(data.X.array(), result, found.scores)
+        largest = np.argmax(np.abs(coef) * np.sqrt(data.X.mean_squares()), axis=1)
+        signs = np.where(coef[np.arange(k), largest] < 0.0, -1.0, 1.0)
+        self._store_functions(signs[:, None] * coef, signs * intercept, data)
+        self._store_bounds(self._with_all_points(result, given, data, weights))
         self.labels_ = self._label(self._decide(table))
         self.signs_ = 2.0 * self.labels_ - 1.0
         return self
@@ -115,6 +131,8 @@ class MultiLabelDiffrac(AffineClusterer):
         weights = normalize_weights(sample_weight, len(projections))
         return float(np.mean([explained_variance(values[:, None], labels, weights) for values, labels in pairs]))
 
-    def fit_predict(self, X: npt.ArrayLike, y: object = None) -> npt.NDArray[np.int64]:
-        """Fit the labels and return ``labels_``; errors and warnings are those of `fit`."""
-        return np.asarray(self.fit(X).labels_)
+    def fit_predict(
+        self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Fit the labels and return ``labels_``; parameters, errors and warnings are those of `fit`."""
+        return np.asarray(self.fit(X, sample_weight=sample_weight).labels_)

@@ -292,10 +292,11 @@ class DirectionProblem:
     def inverse_sqrt(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), for which 2 sqrt(q) <= u q + 1/u is an equality; q is at least floor times its mean.
 
-        The floor applies to the q of points without their weights, because a row of small weight has a small q.
+        The floor applies to the q of points without their weights, because a row of small weight has a small q, and
+        their mean is weighted.
         """
         squares = np.square(self.sums.counts)
-        smallest = floor * max(float(np.mean(q / squares)), 1e-300)
+        smallest = floor * max(float(np.mean(q / self.sums.counts)), 1e-300)
         return np.asarray(1.0 / np.sqrt(np.maximum(q, smallest * squares)))
 
     def transform_multiplier(self, result: Result) -> Factor | None:

@@ -102,11 +102,13 @@ def v_space(
     require_direction_memory(points, "v_space")
     coordinates = scaled_coordinates(points, penalty)
     terms = direction_terms(coordinates, nu)
+    # The multipliers of this cone give u of the certificate.
+    roots = cp.PowCone3D(terms.quadratic_forms, np.ones(terms.roots.size), terms.roots, 0.5)
     objective = 1 - 2 * terms.mean_sqrt + terms.quadratic + terms.l1
 
     def read() -> Solution:
         rounding_bound, problem = pose(points, terms.nu, penalty)
-        values = terms.roots.dual_value  # N times these multipliers of roots_i <= sqrt(q_i) is the solver's u
+        values = roots.dual_value  # N times these multipliers of roots_i <= sqrt(q_i) is the solver's u
         u = None if values is None else np.abs(np.ravel(values[0])) * np.size(values[0])
         dual = solver_dual(problem, coordinates, terms.l1_constraints, u)
         solution = read_directions(rounding_bound, problem, user_matrix(terms, coordinates.L), dual)
@@ -119,7 +121,7 @@ def v_space(
         answer = read_offset_only(points, value_of(terms.nu))
         return None if answer is None else answer._replace(F=np.ones((len(X_all), 1)))
 
-    problem = cp.Problem(cp.Minimize(objective), [terms.roots, *terms.l1_constraints])
+    problem = cp.Problem(cp.Minimize(objective), [roots, *terms.l1_constraints])
     size = direction_size(coordinates)._replace(points=len(X_all))
     statement = lambda: state("directions", value_of(terms.nu), penalty, points, weights, constraints)  # noqa: E731
     return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, statement, {"nu": terms.nu}, shortcut=shortcut)
@@ -179,7 +181,10 @@ def v_space_normalized(
             G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(lower, -size, points.n_excluded)
         )
 
-    constraining = [terms.roots, *terms.l1_constraints, terms.quadratic == 1]
+    # roots^2 <= q by second-order cones: on some wide tables CLARABEL stalls on power cones, with gaps of about 0.3.
+    q = terms.quadratic_forms
+    roots = cp.SOC(q + 1, cp.vstack([2 * terms.roots, q - 1]), axis=0)
+    constraining = [roots, *terms.l1_constraints, terms.quadratic == 1]
     problem = cp.Problem(cp.Minimize(terms.l1 - terms.mean_sqrt), constraining)
     size, parameters = direction_size(coordinates), {"nu": terms.nu}
     ends: dict[str, Any] = {"lower": -1.0, "upper": 0.0 if coordinates.pair_penalty is None else np.inf}
@@ -305,11 +310,12 @@ class Terms(NamedTuple):
     """Terms of the V-space problems as CVXPY expressions, with their constraints and parameters."""
 
     V: cp.Variable
+    quadratic_forms: cp.Expression  # (N,), q
+    roots: cp.Variable  # (N,), at most sqrt(q) by a constraint of the builder
     mean_sqrt: cp.Expression
     quadratic: cp.Expression
     l1: cp.Expression
     l1_constraints: list[cp.Constraint]
-    roots: cp.PowCone3D
     nu: cp.Parameter
 
 
@@ -332,7 +338,7 @@ def scaled_coordinates(points: Table, penalty: Penalty) -> Coordinates:
 
 
 def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
-    """Return g(V), tr VA and the l1 term for the data augmented by the column sqrt(1 - nu) with ridge nu.
+    """Return q, g(V), tr VA and the l1 term for the data augmented by the column sqrt(1 - nu) with ridge nu.
 
     This is the column of ones of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.
     """
@@ -346,11 +352,10 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     W, cross, offset = V[:D, :D], V[:D, D], V[D, D]
     quadratic_forms = cp.sum(cp.multiply(X @ W, X), axis=1)
     quadratic_forms += 2 * root * cp.multiply(ones, X @ cross) + (1 - weight) * ones**2 * offset
-    sqrt_forms = cp.Variable(N, name="roots")
-    roots = cp.PowCone3D(quadratic_forms, np.ones(N), sqrt_forms, 0.5)  # its multiplier gives u of the certificate
-    mean_sqrt = cp.sum(sqrt_forms) / N
+    roots = cp.Variable(N, name="roots")
     quadratic = cp.sum(cp.multiply(coordinates.square, W)) + offset
-    return Terms(V, mean_sqrt, quadratic, *coordinates.l1_term(cp, W), roots=roots, nu=weight)
+    l1, l1_constraints = coordinates.l1_term(cp, W)
+    return Terms(V, quadratic_forms, roots, cp.sum(roots) / N, quadratic, l1, l1_constraints, weight)
 
 
 def sqrt_one_minus_nu(nu: cp.Parameter) -> float:

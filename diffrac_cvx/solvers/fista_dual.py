@@ -183,13 +183,13 @@ class SmoothedDual:
         """Return the l1 term: the maximum of tr CUU' over the dual set."""
         return self.pair_penalty.support_function(times(U, U.T))
 
-    def curvature_u(self, steps: int = 30, units: Array | None = None) -> float:
+    def curvature_u(self, steps: int = 30, units: Array | None = None, start: Array | float = 1.0) -> float:
         """Bound the curvature of eps phi_eps in u, or in u / units: lambda_max(B'B o B'B), B = W'X' / sqrt(2n).
 
-        The n x n matrix is nonnegative, so the largest ratio of a power step bounds its top eigenvalue from above.
-        This costs O(n d^2) instead of O(max(n, d)^3) in the paper.
+        The n x n matrix is nonnegative, so the largest ratio of a power step, from a positive start, bounds its top
+        eigenvalue from above.  This costs O(n d^2) instead of O(max(n, d)^3) in the paper.
         """
-        w, bound = np.ones(len(self.Z)), np.inf
+        w, bound = np.ones(len(self.Z)) * start, np.inf
         image_of = self.Z.squared_products(np.ones(len(self.Z)) if units is None else units)
         for _ in range(steps):
             check_deadline()
@@ -315,9 +315,10 @@ def accelerated_iterates(
     """Yield iterates within stages, at their ends, and extrapolated from the ends to eps = 0, until the gap is tol.
 
     A stage minimises the dual smoothed at one eps, with C in units of its scale.  The curvature in u is diagonal: steps
-    are relative to u at the start of the stage, because u is large for rows with a small quadratic form.
+    are relative to u at the start of the stage, because u is large for rows with a small quadratic form.  A row of
+    count m stands for m equal rows, each with m u, and takes the steps of these rows.
     """
-    dual = SmoothedDual(problem.X, problem.W, problem.pair_penalty)
+    dual, counts = SmoothedDual(problem.X, problem.W, problem.pair_penalty), problem.sums.counts
     u, scale = first_point(problem, dual, U0)
     gap = tol
     if U0 is not None:
@@ -328,8 +329,10 @@ def accelerated_iterates(
     factor, done, ends = 0.1 / eps, 0, list[tuple[float, Array, Array, Array]]()
     while eps > 1e-9 and done < max_iter:
         # 1. Curvatures at u, and the matrix D = W'(X' Diag(u) X / (2n) - scale C) W, linear in (u, C).
-        units = u / u.mean()
-        curvature_u, curvature_C = dual.curvature_u(5, units) / units**2, dual.curvature_C() * scale**2
+        of_points = counts * u
+        units = of_points / np.mean(counts * of_points) / counts**1.5
+        curvature_u = dual.curvature_u(5, units, counts**0.5) / units**2
+        curvature_C = dual.curvature_C() * scale**2
 
         def inner(
             du: Array, dC: Array, eu: Array, eC: Array, of_u: Array = curvature_u, of_C: float = curvature_C

@@ -41,7 +41,7 @@ def restricted_value(X, nu, penalty, zero):
     known = [] if penalty.nonnegative is None else penalty.nonnegative
     weights = np.broadcast_to(penalty.lam, len(groups))
     sides = getattr(penalty, "r", 1.0)
-    return oracles.solve_pair_penalty(X, nu, penalty.ridge, groups, weights, known, zero=zero, sides=sides)[0]
+    return oracles.solve_pair_penalty(X, nu, penalty.ridge, groups, weights, known, zero=zero, sides=sides).optimum
 
 
 def with_pairs(seed):

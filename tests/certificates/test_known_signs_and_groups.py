@@ -88,7 +88,7 @@ def test_known_signs_of_collinear_columns_without_a_penalty_prove_no_more_than_t
     x = np.random.default_rng(0).standard_normal(8)
     X = np.column_stack([x, -x])
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(nonnegative=True))
-    optimum, _ = solve_pair_penalty(X, known=[0, 1])  # 0.3131, as of x alone
+    optimum = solve_pair_penalty(X, known=[0, 1]).optimum  # 0.3131, as of x alone
     C = np.array([[0.0, -size], [-size, 0.0]])
     u = np.full(8, np.sqrt(np.mean(x**2)))
     t = least_multipliers(problem, u, problem.X.weighted_gram(u), C).t

@@ -93,6 +93,18 @@ def test_whole_weights_give_what_repeated_rows_give_on_problems_of_every_kind(se
         np.testing.assert_array_equal(components, dc.find_components(rows, found.V, **known))
 
 
+@pytest.mark.parametrize("nu", [1.0, 0.6])
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_fista_takes_the_steps_of_repeated_rows_so_that_its_loose_solution_is_theirs(penalty, nu):
+    X, w = drawn(40, 5)
+    rows = repeated(X, w)
+    found = dc.fista(X, nu, PENALTIES[penalty], sample_weight=w, tol=1e-2)
+    other = dc.fista(rows, nu, PENALTIES[penalty], tol=1e-2)
+    assert found.n_iter == other.n_iter
+    np.testing.assert_allclose([found.value, found.lower], [other.value, other.lower], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.V, other.V, rtol=0, atol=1e-6 * np.abs(other.V).max())
+
+
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_a_row_of_weight_0_is_left_out_but_has_labels(penalty):
     X, w = drawn(whole=False)

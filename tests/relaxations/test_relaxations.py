@@ -9,6 +9,7 @@ import pytest
 from instances import centered_normal
 
 import diffrac_cvx as dc
+from diffrac_cvx.comparison.instances import Design
 from diffrac_cvx.errors import ResourceError
 from diffrac_cvx.solvers import reference
 
@@ -82,6 +83,27 @@ def test_the_normalized_form_gives_the_value_of_eq_21(noisy, nu, penalty):
     A = X.T @ X / len(X) + np.diag(a**2)
     assert np.trace(A @ result.V) == pytest.approx(1.0, abs=1e-9)
     assert oracles.gamma(result.V, 0.0, c) - oracles.mean_sqrt(result.V, X) == pytest.approx(result.value, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "design",
+    [(0.25, "strong l1", "noisy"), (0.5, "weak l1", "plain"), (1.0, "mixed", "plain"), (0.75, "weak l1", "unbalanced")],
+    ids=lambda design: " ".join(map(str, design)),
+)
+def test_the_normalized_form_is_solved_and_its_bounds_meet_if_there_are_fewer_points_than_features(design):
+    """The first three stalled with power cones; at the last, A + C + Diag(c)^2 is singular for the solver's C."""
+    X, nu, penalty = Design(8, 20, *design).instance(2017)
+    found = dc.solve(dc.v_space_normalized(X, nu, penalty), "CLARABEL")
+    assert found.status is dc.Status.OPTIMAL
+    Z, units = X - X.mean(axis=0), X.std(axis=0)
+    optimum, V = oracles.solve_normalized(Z / units, nu, penalty.a / units, penalty.c / units)
+    rows, a, c = oracles.augmented(Z / units, nu, penalty.a / units, penalty.c / units)
+    V = oracles.allowed(V)
+    V /= np.trace((rows.T @ rows / len(rows) + np.diag(a**2)) @ V)
+    attained = oracles.gamma(V, 0.0, c) - oracles.mean_sqrt(V, rows)
+    assert attained == pytest.approx(optimum, abs=1e-5)
+    assert found.lower <= attained + 1e-12
+    assert found.upper >= optimum - oracles.TOL
 
 
 @pytest.mark.parametrize("nu", NUS[1:])

@@ -106,6 +106,29 @@ def test_each_round_is_the_best_fit_of_its_rotation_none_is_worse_and_they_end_s
     assert reached == sorted(reached)
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_weight_counts_as_repeated_rows_in_any_order_and_basis(k):
+    rng = np.random.default_rng(k)
+    F = mixture(labels_of(60, k), rng.dirichlet(np.ones(k + 1)) ** 0.5) + 0.1 * rng.standard_normal((60, k + 1))
+    w, order, Q = rng.integers(0, 4, 60), rng.permutation(60), np.linalg.qr(rng.standard_normal((k + 1, k + 1)))[0]
+    weighted = dc.rounding.fit_label_mixture(F[order], k, sample_weight=2.5 * w[order])
+    rows = dc.rounding.fit_label_mixture(np.repeat(F @ Q, w, axis=0), k, sample_weight=np.ones(w.sum()))
+    np.testing.assert_allclose(weighted.weights, rows.weights, rtol=0, atol=1e-5)  # it stops by the objective
+    assert weighted.objective == pytest.approx(rows.objective, abs=1e-8)
+    labels = np.empty((60, k))
+    labels[order] = weighted.labels
+    labels = np.repeat(labels, w, axis=0)
+    np.testing.assert_array_equal(labels * labels[0], rows.labels)
+    np.testing.assert_array_equal(dc.rounding.procrustes(F[order], k, sample_weight=w[order]), weighted.labels)
+    assert abs(dc.rounding.fit_label_mixture(F, k).objective - rows.objective) > 1e-4
+
+
+@pytest.mark.parametrize("w", [np.ones(9), -np.ones(10), np.full(10, np.nan), np.zeros(10)])
+def test_invalid_weights_of_a_mixture_are_named(w):
+    with pytest.raises(dc.DataError, match="sample_weight"):
+        dc.rounding.procrustes(np.eye(10, 3), 2, sample_weight=w)
+
+
 # Metrics
 
 

@@ -242,11 +242,17 @@ def count_verdicts(verdicts: Mapping[str, Verdict]) -> str:
     """Return the number of statements with each verdict, and of those verified by tests."""
     counts = Counter(verdicts.values())
     tested = sum(statement.name not in verdicts and bool(statement.tests) for statement in STATEMENTS)
-    words = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+    words = ", ".join(counted(counts[verdict], verdict) for verdict in Verdict if counts[verdict])
     return (
         f"Of {len(STATEMENTS)} numbered statements, {len(verdicts)} are judged from tables: {words}. The other "
         f"{tested} are mathematical and verified by tests."
     )
+
+
+def counted(count: int, verdict: Verdict) -> str:
+    """Return a number of statements with its verdict in the same number."""
+    plural = verdict.value.replace("agrees", "agree").replace("differs", "differ")
+    return f"{count} {verdict.value if count == 1 else plural}"
 
 
 def summarize(verdicts: Mapping[str, Verdict]) -> str:

@@ -235,7 +235,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         y : ignored
         sample_weight : (n,) array, optional
             Weights of the points, >= 0, of any scale: weight 2 counts as the same point twice, and a point of weight 0
-            only receives a label.  For the solvers "low_rank", "SCS" and "CLARABEL".
+            only receives a label.  The steps of the solver "fista published" depend on the number of rows, so that its
+            solution is that of repeated points only to within tol.
         constraints : Constraints, optional
             Constraints that ``labels_`` satisfies; `predict` ignores them.  They refer to the rows of X: for a fold of
             a table pass ``constraints.take(rows)``, see ``n_points`` of `Constraints`.  Known labels +1 become label 1;

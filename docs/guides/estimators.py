@@ -70,7 +70,8 @@ print(f"largest difference of coefficients {off:.0e}, of the bounds {abs(bounds)
 assert np.array_equal(merged.predict(grades), full.labels_)
 
 # %%
-# `low_rank`, `v_space`, `find_components` and the certificates of V, of labels and of clusters take ``sample_weight`` too.
+# `low_rank`, `fista`, `v_space`, `find_components`, the roundings and the certificates of V, of labels and of clusters take
+# ``sample_weight`` too.
 #
 # ``score`` is the squared correlation of predicted labels and projections on the given points. It needs no true labels, so
 # ``GridSearchCV`` works without changes; :doc:`choosing` describes a better rule. For pipelines see :doc:`saving`, and for the

@@ -178,7 +178,13 @@ def test_roundings_of_weighted_rows_are_those_of_repeated_rows(seed):
 # The estimators
 
 
-OPTIONS = [{"nu": 0.7, "lam": 0.05}, {"standardize": False}, {"n_clusters": 3, "random_state": 0}, {"n_clusters": 1}]
+OPTIONS = [
+    {"nu": 0.7, "lam": 0.05},
+    {"standardize": False},
+    {"solver": "fista", "tol": 1e-2},
+    {"n_clusters": 3, "random_state": 0},
+    {"n_clusters": 1},
+]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

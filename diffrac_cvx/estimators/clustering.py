@@ -241,7 +241,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             Constraints that ``labels_`` satisfies; `predict` ignores them.  They refer to the rows of X: for a fold of
             a table pass ``constraints.take(rows)``, see ``n_points`` of `Constraints`.  Known labels +1 become label 1;
             the relaxation is then rounded by the signs of the products of the rows of F with the row of the labelled
-            points.  More than two clusters allow only ``must_link`` and ``groups``.  For the solver "low_rank".
+            points.  More than two clusters allow only ``must_link`` and ``groups``.
 
         Raises
         ------

@@ -65,6 +65,11 @@ def times(A: Array, B: Array) -> Array:
     return product
 
 
+def upper_gram(F: Array) -> Array:
+    """Return F F' on and above the diagonal, and zeros below, where a copy can take longer than the product."""
+    return np.asarray(scipy.linalg.blas.dsyrk(1.0, F.T, trans=1, lower=1).T)
+
+
 def psd_factor(M: Array, rtol: float = 0.0) -> Array:
     """Return U with U U' the projection of M onto the cone of positive semidefinite matrices.
 

@@ -33,6 +33,13 @@ def test_a_large_product_is_formed_in_blocks_of_rows(monkeypatch):
     np.testing.assert_allclose(linalg.times(A, B), A @ B, rtol=1e-14)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 1), (6, 2), (3, 5)])
+def test_the_upper_part_of_a_gram_matrix_is_that_of_the_product(shape, order):
+    F = np.asarray(RNG.standard_normal(shape), order=order)
+    np.testing.assert_allclose(linalg.upper_gram(F), np.triu(F @ F.T), rtol=1e-13, atol=1e-15)
+
+
 @pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
 @pytest.mark.parametrize(("shape", "rank"), [((7, 3), 3), ((2, 4), 2), ((9, 4), 2), ((5, 3), 0)])
 def test_whitened_columns_are_orthonormal_and_as_many_as_the_rank(shape, rank, scale):

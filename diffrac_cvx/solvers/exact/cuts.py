@@ -22,7 +22,7 @@ import scipy.sparse
 from diffrac_cvx.certificates.labels import LabelDual, LabelProblem, Products, Rows, Sets, clique_rows, join_rows
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import unit_rows
+from diffrac_cvx.points.linear_algebra import unit_rows, upper_gram
 from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Memory, Point, inner, take_step
@@ -93,7 +93,8 @@ class CutRelaxation:
     def index(self) -> None:
         """Collect all inequalities in a sparse matrix: one row each, and one column for each entry of Y that occurs."""
         m, rows = len(self.rows), join_rows(*map(self.rows_of, self.parts))
-        self.places, columns = np.unique(rows.first * m + rows.second, return_inverse=True)
+        first, second = np.minimum(rows.first, rows.second), np.maximum(rows.first, rows.second)
+        self.places, columns = np.unique(first * m + second, return_inverse=True)
         entries, shape = (rows.coefficients, columns, np.append(0, rows.ends)), (len(rows.ends), len(self.places))
         self.matrix = scipy.sparse.csr_array(entries, shape=shape)
         self.transposed = self.matrix.T.tocsr()
@@ -119,7 +120,7 @@ class CutRelaxation:
         return len(self.multipliers)
 
     def violations(self, Y: Array) -> Array:
-        """Return the left sides of all inequalities minus their right sides."""
+        """Return the left sides of all inequalities minus their right sides, from Y on and above the diagonal."""
         if not self.n_cuts:
             return np.zeros(0)
         return np.asarray(self.matrix @ Y.ravel()[self.places] - self.right)
@@ -219,7 +220,7 @@ class CutRelaxation:
             )
             G += m * (self.E @ (2.0 * STIFFNESS_EQUAL * equation_residual + self.force))
         if self.n_cuts or self.floors is not None:
-            Y = F @ F.T
+            Y = upper_gram(F) if self.floors is None else F @ F.T
             shifted = np.maximum(g + self.stiffness * self.violations(Y), 0.0)
             value += (float(shifted @ shifted) - float(g @ g)) / (2.0 * self.stiffness)
             G += self.weighted_matrix(shifted) @ F

@@ -70,6 +70,12 @@ def upper_gram(F: Array) -> Array:
     return np.asarray(scipy.linalg.blas.dsyrk(1.0, F.T, trans=1, lower=1).T)
 
 
+def mirrored_times(T: Array, F: Array) -> Array:
+    """Return (T + T') F for upper triangular T, of which no mirror image is formed."""
+    product = scipy.linalg.blas.dsymm(1.0, T.T, F.T, side=1, lower=1).T
+    return np.asarray(product + T.diagonal()[:, None] * F)
+
+
 def psd_factor(M: Array, rtol: float = 0.0) -> Array:
     """Return U with U U' the projection of M onto the cone of positive semidefinite matrices.
 

@@ -35,9 +35,11 @@ def test_a_large_product_is_formed_in_blocks_of_rows(monkeypatch):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(1, 1), (6, 2), (3, 5)])
-def test_the_upper_part_of_a_gram_matrix_is_that_of_the_product(shape, order):
+def test_the_upper_part_of_a_gram_matrix_and_its_mirrored_product_are_those_of_whole_matrices(shape, order):
     F = np.asarray(RNG.standard_normal(shape), order=order)
-    np.testing.assert_allclose(linalg.upper_gram(F), np.triu(F @ F.T), rtol=1e-13, atol=1e-15)
+    T = linalg.upper_gram(F)
+    np.testing.assert_allclose(T, np.triu(F @ F.T), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(linalg.mirrored_times(T, F), (T + T.T) @ F, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])

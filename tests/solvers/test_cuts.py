@@ -62,9 +62,9 @@ def test_violations_and_the_matrix_of_inequalities_are_those_of_their_rows(monke
     row = np.searchsorted(rows.ends, np.arange(len(rows.first)), side="right")
     np.add.at(T, (rows.first, rows.second), g[row] * rows.coefficients)
     np.add.at(left, row, rows.coefficients * (Y + Y.T)[rows.first, rows.second] / 2.0)
-    found = relaxation.weighted_matrix(g)
-    np.testing.assert_allclose(found if many else found.toarray(), T + T.T, atol=1e-15)
-    np.testing.assert_allclose(relaxation.violations((Y + Y.T) / 2.0), left - rows.right, atol=1e-14)
+    np.testing.assert_allclose(relaxation.upper_matrix(g), T, atol=1e-15)
+    np.testing.assert_allclose(relaxation.weighted_product(g, Y), (T + T.T) @ Y, atol=1e-14)
+    np.testing.assert_allclose(relaxation.violations(np.triu(Y + Y.T) / 2.0), left - rows.right, atol=1e-14)
 
 
 def test_cutting_planes_prove_at_the_root_what_needs_many_nodes_and_no_slower_clock_changes_that(

@@ -22,7 +22,7 @@ import scipy.sparse
 from diffrac_cvx.certificates.labels import LabelDual, LabelProblem, Products, Rows, Sets, clique_rows, join_rows
 from diffrac_cvx.machine.deadlines import is_late
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import unit_rows, upper_gram
+from diffrac_cvx.points.linear_algebra import mirrored_times, unit_rows, upper_gram
 from diffrac_cvx.points.rows import Indices
 from diffrac_cvx.problem.result import Status
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Memory, Point, inner, take_step
@@ -35,7 +35,7 @@ MIN_VIOLATION = 1e-3
 FIRST_ROWS = 0.12  # fraction of the rows whose triangles are searched in the first rounds
 FIRST_RANK, MAX_STIFFNESS = 24, 200.0
 CLIQUE_STARTS, CLIQUE_SWEEPS = 3000, 3
-MANY_PLACES = 4  # the matrix is dense if at least one in four entries of Y occurs in an inequality
+MANY_PLACES = 8  # the matrix is dense if at least an eighth as many pairs as entries of Y occur in an inequality
 NEW_PRODUCTS = 3  # largest number of products of linear constraints added in a round, divided by m
 STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # weights of equations of norm one, in steps and in proofs
 LEAST_WEIGHT = 1e-3  # smallest weight of a point in the lift of a diagonal, times m
@@ -100,9 +100,7 @@ class CutRelaxation:
         self.transposed = self.matrix.T.tocsr()
         self.multipliers, self.right = rows.multipliers, rows.right
         first, second = np.divmod(self.places, m)
-        both = np.append(first, second), np.append(second, first)
-        self.order = np.lexsort(both[::-1])  # of these entries and their mirror images, by rows
-        self.mirrored = both[1][self.order], np.append(0, np.cumsum(np.bincount(both[0], minlength=m)))
+        self.shape_of_T = second, np.append(0, np.cumsum(np.bincount(first, minlength=m)))
 
     def rows_of(self, part: Cliques | Products | Sets) -> Rows:
         """Return inequalities of one kind as rows."""
@@ -125,14 +123,18 @@ class CutRelaxation:
             return np.zeros(0)
         return np.asarray(self.matrix @ Y.ravel()[self.places] - self.right)
 
-    def weighted_matrix(self, g: Array) -> Any:
-        """Return twice the matrix T of the inequalities with multipliers g, sparse if it has few entries."""
-        values, m = self.transposed @ g, len(self.rows)
-        if MANY_PLACES * len(values) < m * m:
-            return scipy.sparse.csr_array((np.append(values, values)[self.order], *self.mirrored), shape=(m, m))
-        T = np.zeros((m, m))
-        T.ravel()[self.places] = values
-        return T + T.T
+    def upper_matrix(self, g: Array) -> Array:
+        """Return the upper triangular matrix T of the inequalities with multipliers g."""
+        T = np.zeros((len(self.rows),) * 2)
+        T.ravel()[self.places] = self.transposed @ g
+        return T
+
+    def weighted_product(self, g: Array, F: Array) -> Array:
+        """Return (T + T')F for the matrix T of the inequalities with multipliers g, sparse if it has few entries."""
+        if MANY_PLACES * len(self.places) >= len(F) ** 2:
+            return mirrored_times(self.upper_matrix(g), F)
+        T = scipy.sparse.csr_array((self.transposed @ g, *self.shape_of_T), shape=(len(F),) * 2)
+        return np.asarray(T @ F + T.T @ F)
 
     def keep_only(self, mask: npt.NDArray[np.bool_]) -> None:
         """Keep the inequalities selected by a mask, and the linear constraints themselves."""
@@ -223,7 +225,7 @@ class CutRelaxation:
             Y = upper_gram(F) if self.floors is None else F @ F.T
             shifted = np.maximum(g + self.stiffness * self.violations(Y), 0.0)
             value += (float(shifted @ shifted) - float(g @ g)) / (2.0 * self.stiffness)
-            G += self.weighted_matrix(shifted) @ F
+            G += self.weighted_product(shifted, F)
             if self.floors is not None:
                 floors = self.raised_floors(Y)
                 value += (inner(floors, floors) - inner(self.floors, self.floors)) / (4.0 * self.stiffness)
@@ -287,7 +289,8 @@ class CutRelaxation:
         m, F = len(self.rows), self.F
         S = -(self.rows @ self.rows.T)
         if self.n_cuts:
-            S = S + self.weighted_matrix(self.multipliers) / (2.0 * m)
+            T = self.upper_matrix(self.multipliers)
+            S += (T + T.T) / (2.0 * m)
         total = float(self.right @ self.multipliers) / m
         if self.floors is not None:
             S -= self.floors / (2.0 * m)

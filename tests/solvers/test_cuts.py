@@ -67,6 +67,29 @@ def test_violations_and_the_matrix_of_inequalities_are_those_of_their_rows(monke
     np.testing.assert_allclose(relaxation.violations(np.triu(Y + Y.T) / 2.0), left - rows.right, atol=1e-14)
 
 
+def test_violating_directions_enter_after_three_rounds_without_a_better_bound(monkeypatch):
+    monkeypatch.setattr(cuts, "FIRST_RANK", 2)
+    rng, n = np.random.default_rng(0), 60
+    zero, every_column = np.zeros(3), np.ones(3, dtype=bool)
+    X = rng.standard_normal((n, 3))
+    relaxation = CutRelaxation(LabelProblem(X, 1.0, zero, zero, np.ones(n), np.arange(n), np.ones(n), every_column))
+    whole, ranks = CutRelaxation.certify, []
+
+    def certify(self):
+        vectors = whole(self)[1]
+        self.lower = 0.0
+        return 0.0, vectors
+
+    def report():
+        ranks.append(relaxation.F.shape[1])
+        return dc.Status.TIME_LIMIT if len(ranks) == 6 else None
+
+    monkeypatch.setattr(CutRelaxation, "certify", certify)
+    assert relaxation.solve(lambda: 5.0, lambda _: 5.0, report) is dc.Status.TIME_LIMIT
+    assert len(set(ranks[:4])) == 1
+    assert ranks[4] > ranks[3]
+
+
 def test_cutting_planes_prove_at_the_root_what_needs_many_nodes_and_no_slower_clock_changes_that(
     monkeypatch, cuts_first
 ):

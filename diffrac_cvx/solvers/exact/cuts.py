@@ -40,6 +40,7 @@ NEW_PRODUCTS = 3  # largest number of products of linear constraints added in a 
 STIFFNESS_EQUAL, WEIGHT_EQUAL = 2.0, 100.0  # weights of equations of norm one, in steps and in proofs
 LEAST_WEIGHT = 1e-3  # smallest weight of a point in the lift of a diagonal, times m
 NEGLIGIBLE = 0.03  # singular value of F, relative to the largest, below which a direction is dropped
+PATIENCE = 3  # rounds without a better bound, after which directions that violate the dual enter F
 STALLED_ROUNDS, STALLED_GAP = 15, 0.9  # rounds in which the gap must fall to this fraction
 
 
@@ -413,7 +414,7 @@ class CutRelaxation:
         m = len(self.rows)
         gaps: list[float] = []
         fraction, last_violation = FIRST_ROWS, np.inf
-        n_updates, highest = UPDATES, -np.inf
+        n_updates, highest, n_vain = UPDATES, -np.inf, 0
         # With an l1 term C converges more slowly than the other multipliers: longer rounds, and no stiffer ones.
         slow = 2 if len(self.U) else 1
         if not self.n_rounds:
@@ -422,7 +423,9 @@ class CutRelaxation:
             # 1. Bound, and labels by rounding.
             if is_late(6.0 * m**3):  # leave the remaining time to branch and bound
                 return None
+            before = self.lower
             computed, vectors = self.certify()
+            n_vain = 0 if self.lower > before else n_vain + 1
             best = min(map(improve, self.candidates()))
             status = report()
             if self.lower >= cutoff():
@@ -436,8 +439,9 @@ class CutRelaxation:
             # 2. New directions, in which the dual is violated.
             if gaps[-1] > self.settled_gap * gaps[0]:
                 self.rotate(vectors)
-            elif best - computed > 2.0 * max(excess, 0.0):
+            elif best - computed > 2.0 * max(excess, 0.0) or n_vain >= PATIENCE:
                 self.add_directions(vectors)
+                n_vain = 0
             # 3. Violated inequalities.
             self.n_rounds += 1
             Y = self.F @ self.F.T

@@ -61,9 +61,7 @@ def cut_gaussian_cloud(X: Array, p: Array) -> NullSampler:
     deviation = np.sqrt(p @ (X - mean) ** 2)
     has_two_values = np.all((low == X) | (high == X), axis=0)
     is_high = X > np.where(has_two_values, low, mean)
-    eigenvalues, U = np.linalg.eigh(tetrachoric_correlations(is_high, p))
-    root = U * np.sqrt(np.maximum(eigenvalues, 0.0))
-    root /= np.linalg.norm(root, axis=1, keepdims=True)  # the correlations are made positive semidefinite
+    root = root_of_correlations(tetrachoric_correlations(is_high, p))
     threshold = -ndtri(p @ is_high)
 
     def draw(rng: np.random.Generator) -> Array:
@@ -72,6 +70,20 @@ def cut_gaussian_cloud(X: Array, p: Array) -> NullSampler:
         return np.asarray(np.where(has_two_values, cut, mean + deviation * cloud))
 
     return draw
+
+
+def root_of_correlations(R: Array) -> Array:
+    """Return a matrix B with rows of norm 1 and BB' near R (d, d), whose negative eigenvalues are replaced.
+
+    The lowest eigenvalues become their mean, as few as make it nonnegative.  This keeps the trace: with negative
+    eigenvalues at 0 instead, the correlations of many columns and few rows would be far smaller than in R.
+    """
+    eigenvalues, U = np.linalg.eigh(R)
+    means = np.cumsum(eigenvalues) / np.arange(1, len(eigenvalues) + 1)
+    last = int(np.argmax(means >= 0.0))
+    eigenvalues[: last + 1] = means[last]
+    root = U * np.sqrt(eigenvalues)
+    return np.asarray(root / np.linalg.norm(root, axis=1, keepdims=True))
 
 
 def tetrachoric_correlations(is_high: Mask, p: Array) -> Array:

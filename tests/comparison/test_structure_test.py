@@ -16,6 +16,7 @@ from diffrac_cvx.comparison.held_out import Folds, held_out_scores, partitions, 
 from diffrac_cvx.comparison.null_tables import (
     cut_gaussian_cloud,
     permute_columns,
+    root_of_correlations,
     rotate_points,
     tetrachoric_correlations,
 )
@@ -88,6 +89,17 @@ def test_a_constant_column_has_no_tetrachoric_correlation_and_equal_columns_have
     found = tetrachoric_correlations(is_high, equal(100))
     np.testing.assert_allclose(found[2], [0.0, 0.0, 1.0], atol=0.1)
     assert 0.98 < found[0, 1] < 1.0
+
+
+def test_correlations_of_few_rows_keep_their_size_when_they_are_made_positive_semidefinite():
+    is_high = normal(40, 1) + normal(40, 100, seed=1) > 0.0  # correlations of 1/2
+    R = tetrachoric_correlations(is_high, equal(40))
+    root = root_of_correlations(R)
+    np.testing.assert_allclose(np.diag(root @ root.T), 1.0)
+    assert np.linalg.eigvalsh(R)[0] < -0.5
+    assert np.mean(root @ root.T) == pytest.approx(np.mean(R), rel=0.1)
+    kept = root_of_correlations(np.full((3, 3), 0.5) + np.eye(3) / 2.0)
+    np.testing.assert_allclose(kept @ kept.T, np.full((3, 3), 0.5) + np.eye(3) / 2.0)
 
 
 def test_a_gaussian_cloud_is_cut_at_the_shares_of_the_columns_and_in_their_values():

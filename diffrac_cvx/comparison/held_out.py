@@ -45,14 +45,18 @@ class Folds:
 
 
 class HeldOutScores(NamedTuple):
-    """Affine functions of each point: the means over the partitions of those fitted without the point."""
+    """Affine functions of the points: of each the mean over the partitions of those fitted without it."""
 
-    coef: Array  # (n, d, k)
-    intercept: Array  # (n, k)
+    masks: list[Mask]  # of each fold, the points left out
+    coef: list[Array]  # of each fold, (d, k)
+    intercept: list[Array]  # of each fold, (k,)
 
     def __call__(self, table: Array) -> Array:
         """Return the scores (n, k) of a table (n, d) in place of the points."""
-        return np.asarray(np.einsum("nd,ndk->nk", table, self.coef) + self.intercept)
+        scores = np.zeros((len(table), len(self.intercept[0])))
+        for mask, V, intercept in zip(self.masks, self.coef, self.intercept, strict=True):
+            scores[mask] += table[mask] @ V + intercept
+        return scores
 
 
 def held_out_scores(folds: Folds, directions: Sequence[Array]) -> HeldOutScores:
@@ -60,16 +64,14 @@ def held_out_scores(folds: Folds, directions: Sequence[Array]) -> HeldOutScores:
 
     The directions of all folds are rotated to agree with the first.  If one of them is 0, all scores are 0.
     """
-    first, n_partitions = directions[0], len(folds.numbers)
-    coef = np.zeros((*folds.untied.shape, first.shape[1]))
-    intercept = np.zeros((len(coef), first.shape[1]))
+    found = HeldOutScores([], [], [])
+    is_zero = not all(W.any(axis=0).all() for W in directions)
     for fold, W in zip(folds, directions, strict=True):
-        if not W.any(axis=0).all():
-            return HeldOutScores(np.zeros_like(coef), np.zeros_like(intercept))
-        V = fold.scale[:, None] * rotated_to(W, first) / n_partitions
-        coef[fold.mask] += V
-        intercept[fold.mask] -= fold.mean @ V
-    return HeldOutScores(coef, intercept)
+        V = fold.scale[:, None] * rotated_to(W, directions[0]) / len(folds.numbers)
+        found.masks.append(fold.mask)
+        found.coef.append(np.zeros_like(V) if is_zero else V)
+        found.intercept.append(-fold.mean @ found.coef[-1])
+    return found
 
 
 def rotated_to(W: Array, first: Array) -> Array:

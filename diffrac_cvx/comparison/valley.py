@@ -6,8 +6,10 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import inverse_or_one
 
-BANDWIDTH = 0.3  # of the Gaussian kernel, times the scale of the scores
+BANDWIDTH = 0.35  # of the Gaussian kernel, times the scale of the scores
+NARROW, WIDE = 0.7, 1.3  # kernels of the p-value, times that
 N_CELLS, REACH = 128, 8.0  # cells of the histogram, which reaches so many scales from the median
 QUARTILE_RATIO = 1.349  # distance of the quartiles of a normal distribution, in standard deviations
 N_DRAWS = 399  # samples from the unimodal density
@@ -28,7 +30,7 @@ def quantiles_of(scores: Array, p: Array, at: tuple[float, ...]) -> Array:
 
 
 def bandwidth_of(scores: Array, p: Array) -> float:
-    """Return 0.3 times the scale of the scores, the smaller of their standard deviation and that of quartiles.
+    """Return 0.35 times the scale of the scores, the smaller of their standard deviation and that of quartiles.
 
     It is 0 if all scores are equal.
     """
@@ -41,21 +43,23 @@ class Histogram:
     """Cells in which samples are counted and smoothed, chosen by the scores of a sample."""
 
     def __init__(self, scores: Array, p: Array) -> None:
-        bandwidth = bandwidth_of(scores, p)
-        reach = REACH / BANDWIDTH * bandwidth
+        self.bandwidth = bandwidth_of(scores, p)
+        reach = REACH / BANDWIDTH * self.bandwidth
         self.low, self.step = quantiles_of(scores, p, (0.5,))[0] - reach, 2.0 * reach / N_CELLS
-        at = np.arange(N_CELLS) * self.step
-        self.centres = self.low + at + self.step / 2.0
-        self.kernel = np.exp(-0.5 * ((at[:, None] - at) / bandwidth) ** 2)
+        self.centres = self.low + (np.arange(N_CELLS) + 0.5) * self.step
 
-    def root_counts(self, samples: Array, counts: Array | None = None) -> Array:
-        """Return the roots of the smoothed counts of samples (k, n) in the cells, shape (k, N_CELLS)."""
+    def counts(self, samples: Array, counts: Array | None = None) -> Array:
+        """Return the counts of samples (k, n) in the cells, shape (k, N_CELLS); each counts 1 by default."""
         cell = np.floor((samples - self.low) / self.step).astype(np.intp)
         inside = (cell >= 0) & (cell < N_CELLS)
         flat = (np.arange(len(samples))[:, None] * N_CELLS + cell)[inside]
         weights = None if counts is None else np.broadcast_to(counts, samples.shape)[inside]
-        smooth = np.bincount(flat, weights, len(samples) * N_CELLS).reshape(len(samples), N_CELLS) @ self.kernel
-        return np.asarray(np.sqrt(smooth))
+        return np.bincount(flat, weights, len(samples) * N_CELLS).reshape(len(samples), N_CELLS).astype(np.float64)
+
+    def depths(self, counts: Array, factor: float = 1.0) -> Array:
+        """Return the depths of cells with counts (k, N_CELLS), smoothed with a factor times the bandwidth."""
+        distance = (self.centres[:, None] - self.centres) / (factor * self.bandwidth)
+        return depths(np.sqrt(counts @ np.exp(-0.5 * distance**2)))
 
 
 def depths(roots: Array) -> Array:
@@ -70,29 +74,37 @@ def deepest_valley(scores: Array, p: Array) -> Valley | None:
     if not np.ptp(scores) > 0.0:
         return None
     cells = Histogram(scores, p)
-    depth = depths(cells.root_counts(scores[None], p / np.sum(p**2))[0])
+    depth = cells.depths(cells.counts(scores[None], p / np.sum(p**2)))[0]
     k = int(np.argmax(depth))
     return Valley(float(depth[k]), float(cells.centres[k])) if depth[k] > 0.0 else None
 
 
 def pvalue_of_one_mode(scores: Array, p: Array, rng: np.random.Generator) -> float:
-    """Return the p-value of the depth of the valley of scores among samples from the nearest unimodal density.
+    """Return the p-value of the deepest valley of scores among samples from the nearest unimodal density.
 
     The samples have the size 1 / sum p_i^2 of equal weights.
     """
-    if deepest_valley(scores, p) is None:
+    if not np.ptp(scores) > 0.0:
         return 1.0
     edges, quantiles, size = nearest_unimodal(scores, p)
     return pvalue_of_depth(scores, p, np.interp(rng.random((N_DRAWS, size)), quantiles, edges))
 
 
 def pvalue_of_depth(scores: Array, p: Array, samples: Array, counts: Array | None = None) -> float:
-    """Return the p-value of the depth of the valley of scores among those of samples (k, m), counted equally or not."""
-    valley = deepest_valley(scores, p)
-    if valley is None:
+    """Return the p-value of the deepest valley of scores among those of samples (k, m), counted equally or not.
+
+    The valley is the deepest of two bandwidths, whose depths are standardised by their means and deviations in the
+    scores and the samples together: many groups need a narrow kernel, a small group a wide one.
+    """
+    if not np.ptp(scores) > 0.0:
         return 1.0
-    drawn = depths(Histogram(scores, p).root_counts(samples, counts)).max(axis=1)
-    return float(1 + np.sum(drawn >= valley.depth - 1e-12)) / (1 + len(samples))
+    cells = Histogram(scores, p)
+    table = np.vstack([cells.counts(scores[None], p / np.sum(p**2)), cells.counts(samples, counts)])
+    depth = np.stack([cells.depths(table, factor).max(axis=1) for factor in (NARROW, WIDE)])
+    deviation = depth.std(axis=1, keepdims=True)
+    standardized = (depth - depth.mean(axis=1, keepdims=True)) * inverse_or_one(deviation)
+    largest = standardized.max(axis=0)
+    return float(np.mean(largest >= largest[0] - 1e-9))
 
 
 def nearest_unimodal(scores: Array, p: Array) -> tuple[Array, Array, int]:

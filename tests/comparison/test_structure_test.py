@@ -295,7 +295,7 @@ def test_three_groups_that_are_equally_far_apart_are_found_since_all_folds_separ
 
 def test_a_yes_or_no_answer_to_one_question_has_two_modes_without_groups_and_two_classes_are_found(monkeypatch):
     rng = np.random.default_rng(0)
-    answers = (np.outer(rng.standard_normal(200), np.full(10, 1.5)) + rng.standard_normal((200, 10)) > 0.0) * 1.0
+    answers = (np.outer(rng.standard_normal(200), np.full(10, 2.5)) + rng.standard_normal((200, 10)) > 0.0) * 1.0
     found = dc.structure_test(answers)
     assert (found.verdict, found.are_answers) == ("not separated", True)
     groups = (np.arange(120) % 2)[:, None]

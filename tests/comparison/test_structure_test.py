@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_command_line
-from diffrac_cvx.comparison import held_out, splits, structure
+from diffrac_cvx.comparison import held_out, splits, structure, valley
 from diffrac_cvx.comparison.held_out import Folds, held_out_scores, partitions, spread_ties
 from diffrac_cvx.comparison.null_tables import (
     cut_gaussian_cloud,
@@ -161,6 +161,21 @@ def test_p_values_of_samples_with_one_mode_are_rarely_small():
     assert pvalue_of_one_mode(two, equal(80), rng) == 1.0 / (1.0 + N_DRAWS)
 
 
+def test_three_groups_in_line_are_seen_with_a_narrow_kernel_and_a_small_group_with_a_wide_one(monkeypatch):
+    rng = np.random.default_rng(3)
+    line, small = 5.0 * (np.arange(200) % 3), 5.2 * (np.arange(200) < 20)
+    samples = {"line": line + rng.standard_normal(200), "small": small + rng.standard_normal(200)}
+
+    def pvalues():
+        return {name: pvalue_of_one_mode(x, equal(200), np.random.default_rng(0)) for name, x in samples.items()}
+
+    both = pvalues()
+    monkeypatch.setattr(valley, "NARROW", valley.WIDE)
+    wide = pvalues()
+    assert both["line"] <= 0.01 < 0.05 < wide["line"]
+    assert max(both["small"], wide["small"]) <= 0.02
+
+
 # Units
 
 
@@ -186,6 +201,8 @@ def test_units_have_the_mean_of_their_points_and_the_sum_of_their_weights():
     units = merged(points, np.array([0, 1, 0, 2, 2, 2]))
     np.testing.assert_allclose(units.weights, np.array([4.0, 2.0, 15.0]) / 21.0)
     np.testing.assert_allclose(units.mean_of(units.array()), points.mean_of(points.array()))
+    binary = array_table((normal(7, 3)[np.arange(30) % 7] > 0.0) * 1.0)
+    assert set(merged(binary, np.arange(30) % 7).array().ravel()) == {0.0, 1.0}  # without rounding
 
 
 def test_points_linked_to_equal_labels_are_one_unit_and_to_different_ones_are_not():
@@ -294,8 +311,8 @@ def test_three_groups_that_are_equally_far_apart_are_found_since_all_folds_separ
 
 
 def test_a_yes_or_no_answer_to_one_question_has_two_modes_without_groups_and_two_classes_are_found(monkeypatch):
-    rng = np.random.default_rng(0)
-    answers = (np.outer(rng.standard_normal(200), np.full(10, 2.5)) + rng.standard_normal((200, 10)) > 0.0) * 1.0
+    rng = np.random.default_rng(2)
+    answers = (np.outer(rng.standard_normal(200), np.full(10, 1.5)) + rng.standard_normal((200, 10)) > 0.0) * 1.0
     found = dc.structure_test(answers)
     assert (found.verdict, found.are_answers) == ("not separated", True)
     groups = (np.arange(120) % 2)[:, None]

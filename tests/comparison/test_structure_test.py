@@ -201,8 +201,8 @@ def test_units_have_the_mean_of_their_points_and_the_sum_of_their_weights():
     units = merged(points, np.array([0, 1, 0, 2, 2, 2]))
     np.testing.assert_allclose(units.weights, np.array([4.0, 2.0, 15.0]) / 21.0)
     np.testing.assert_allclose(units.mean_of(units.array()), points.mean_of(points.array()))
-    binary = array_table((normal(7, 3)[np.arange(30) % 7] > 0.0) * 1.0)
-    assert set(merged(binary, np.arange(30) % 7).array().ravel()) == {0.0, 1.0}  # without rounding
+    binary = array_table((normal(7, 3)[np.arange(30) % 7] > 0.0) - 0.3)
+    assert set(merged(binary, np.arange(30) % 7).array().ravel()) == {-0.3, 0.7}  # without rounding
 
 
 def test_points_linked_to_equal_labels_are_one_unit_and_to_different_ones_are_not():

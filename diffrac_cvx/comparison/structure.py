@@ -487,9 +487,9 @@ def tested(score: HeldOutScores, folds: Folds, rng: np.random.Generator) -> tupl
 def pick(splits: Sequence[AnySplit], X: Table, fitted: Array, given: Array, reference: Array | None = None) -> Pick:
     """Return the direction with the deepest valley in the rows of a fit, which are also given with ties spread.
 
-    With a reference direction, such as that picked in another fold, depths are multiplied by the squared correlation
-    with its scores: if a table has several gaps, all folds shall pick the same.  Without any valley the pick is the
-    first direction given.
+    With a reference direction, that picked in the first fold, depths are multiplied by the squared correlation with
+    its scores: if a table has several gaps, all folds shall pick the same.  The reference has seen the rows left out of
+    this fit, but only chooses among directions that have not.  Without any valley the pick is the first one given.
     """
     W = [given, *(split.directions(X) for split in splits[1:])]
     owner = [(i, j) for i, directions in enumerate(W) for j in range(directions.shape[1])]

@@ -52,7 +52,7 @@ SHARES, SHARE_RIDGE = (0.05, 0.1, 0.2, 0.35, 0.5), 0.3  # of the rows on one sid
 RIDGE_FACTOR = 2 / 3  # of d / n, which multiplies the ridges of tables with many columns
 N_NULL_TABLES = 19  # null tables of each model
 MIN_UNITS = 20  # rows that are not copies, or sets of linked rows, below which the verdict is "not tested"
-SIGNIFICANCE_LEVEL, GIVEN_SHARE = 0.05, 0.2  # and its share for the split given, the rest for those picked
+SIGNIFICANCE_LEVEL, GIVEN_SHARE = 0.05, 0.1  # and its share for the split given, or for those picked if d > n
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
 COST_RTOL = 1e-6  # relative tolerance for equal costs
 UNEQUAL_LEVEL, MIN_SMALLER, MAX_SMALLER = 0.025, 0.08, 0.35  # levels and shares of the smaller side, see `is_unequal`
@@ -238,8 +238,9 @@ def structure_test(
     cloud cut in two at the same shares and with the same tetrachoric correlations, and the larger p-value counts.
 
     The p-value is corrected for the two tests by Bonferroni's inequality with unequal shares of the level: it is the
-    smaller of 5 p and 5/4 p for the p-values of 1 and 2.  ``make structure`` counts the tables without groups for which
-    it is at most 0.05.
+    smaller of 10 p and 10/9 p for the p-values of 1 and 2.  With more columns than rows it is that of 10/9 p and 10 p,
+    because there the valleys in the rows of a fit hardly predict those of other rows.  ``make structure`` counts the
+    tables without groups for which it is at most 0.05.
 
     Repeated rows count once: equal rows become one row with the sum of their weights, unless the
     columns are so coarse that rows coincide by chance, and so do points that ``constraints`` link to equal labels.  If
@@ -338,8 +339,7 @@ def structure_test(
     return StructureTest(
         verdict="not tested" if not is_tested else "separated" if is_separated else "not separated",
         pvalue=evidence.pvalue,
-        smallest_pvalue=SMALLEST_PVALUE
-        * ((n_clusters - 1) / GIVEN_SHARE if evidence.is_given else 1 / (1 - GIVEN_SHARE)),
+        smallest_pvalue=SMALLEST_PVALUE * evidence.factor * (n_clusters - 1 if evidence.is_given else 1),
         given_pvalue=evidence.given,
         picked_pvalue=evidence.picked,
         nu=split.nu if isinstance(split, Split) else nu,
@@ -422,6 +422,7 @@ class Evidence(NamedTuple):
 
     given: float  # p-value of the split given
     picked: float  # of the splits picked, 1 if they were not needed
+    share: float  # of the level for the split given
     split: tuple[int, int]  # index among the splits, and of the directions of this one
     scores: Array
     first: Array  # (d, k), directions of the split given, or picked, in the first fold
@@ -429,15 +430,20 @@ class Evidence(NamedTuple):
     @property
     def pvalue(self) -> float:
         """The smaller p-value, each divided by its share of the level."""
-        return min(self.given / GIVEN_SHARE, self.picked / (1.0 - GIVEN_SHARE), 1.0)
+        return min(self.given / self.share, self.picked / (1.0 - self.share), 1.0)
 
     @property
     def is_given(self) -> bool:
         """Whether the split given has the smaller one."""
-        return self.pvalue == min(self.given / GIVEN_SHARE, 1.0)
+        return self.pvalue == min(self.given / self.share, 1.0)
+
+    @property
+    def factor(self) -> float:
+        """Factor of the smaller p-value, by which it is corrected."""
+        return 1.0 / (self.share if self.is_given else 1.0 - self.share)
 
 
-NO_EVIDENCE = Evidence(1.0, 1.0, (0, 0), np.zeros(0), np.zeros((0, 0)))
+NO_EVIDENCE = Evidence(1.0, 1.0, GIVEN_SHARE, (0, 0), np.zeros(0), np.zeros((0, 0)))
 
 
 class Pick(NamedTuple):
@@ -452,7 +458,9 @@ def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generat
     given = [splits[0].directions(fold.X) for fold in folds]
     scores, pvalues = tested(held_out_scores(folds, given), folds, rng)
     best = int(np.argmin(pvalues))
-    found = Evidence(min(1.0, len(pvalues) * pvalues[best]), 1.0, (0, best), scores[:, best], given[0])
+    n, d = folds.points.shape
+    share = GIVEN_SHARE if d <= n else 1.0 - GIVEN_SHARE
+    found = Evidence(min(1.0, len(pvalues) * pvalues[best]), 1.0, share, (0, best), scores[:, best], given[0])
     if found.pvalue <= SIGNIFICANCE_LEVEL:
         return found
     picks: list[Pick] = []
@@ -463,7 +471,7 @@ def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generat
     found = found._replace(picked=picked)
     if found.is_given:
         return found
-    return Evidence(found.given, picked, picks[0].split, scores[:, 0], directions[0])
+    return found._replace(split=picks[0].split, scores=scores[:, 0], first=directions[0])
 
 
 def tested(score: HeldOutScores, folds: Folds, rng: np.random.Generator) -> tuple[Array, list[float]]:

@@ -47,8 +47,9 @@ _ = dc.plotting.StructureDisplay(test).plot()
 # minus that between them. It is taken for two bandwidths, since a small group is seen best with a wide kernel and three groups with a
 # narrow one, and compared with 399 samples from the unimodal density nearest to the scores.
 #
-# The p-value is the smaller of 5 p for the first test and 5/4 p for the second: a Bonferroni correction that gives a fifth of the level
-# to the split in use. The verdict is "separated" if it is at most 0.05, and "not separated" otherwise. The latter is a warning of the
+# The p-value is the smaller of 10 p for the first test and 10/9 p for the second: a Bonferroni correction that gives a tenth of the level
+# to the split in use. With more columns than rows it is that of 10/9 p and 10 p, since there the valleys in the rows of a fit hardly
+# predict those of other rows. The verdict is "separated" if it is at most 0.05, and "not separated" otherwise. The latter is a warning of the
 # estimator, and the exit status of the program is then 1; ``--no-structure`` skips the test. The p-value of a gap that no sample reaches
 # is the smallest that the test can give, and the message says so: it is no sign of weak evidence.
 #

@@ -322,12 +322,15 @@ def test_a_yes_or_no_answer_to_one_question_has_two_modes_without_groups_and_two
     assert dc.structure_test(answers).verdict == "separated"  # without the comparison with a cloud cut in two
 
 
-@pytest.mark.parametrize(("share", "is_given"), [(0.5, True), (0.15, False)])
-def test_p_is_corrected_for_the_tests_of_the_split_given_and_of_those_picked(share, is_given):
-    found = dc.structure_test(two_groups(300, 6, share, separation=7.0))
-    assert found.pvalue == pytest.approx(min(5.0 * found.given_pvalue, 1.25 * found.picked_pvalue, 1.0))
+@pytest.mark.parametrize(
+    ("shape", "share", "is_given", "factor"),
+    [((300, 6), 0.5, True, 10.0), ((300, 6), 0.15, False, 10.0 / 9.0), ((60, 200), 0.5, True, 10.0 / 9.0)],
+)
+def test_p_is_corrected_for_the_tests_of_the_split_given_and_of_those_picked(shape, share, is_given, factor):
+    found = dc.structure_test(two_groups(*shape, share, separation=7.0 if shape[0] > shape[1] else 14.0))
     assert found.has_given_weights == is_given
-    assert found.pvalue == pytest.approx(found.smallest_pvalue) == pytest.approx((5.0 if is_given else 1.25) / 400)
+    assert found.pvalue == pytest.approx(factor * (found.given_pvalue if is_given else found.picked_pvalue))
+    assert found.pvalue == pytest.approx(found.smallest_pvalue) == pytest.approx(factor / 400.0)
 
 
 def test_the_message_says_where_the_gap_is_and_how_many_rows_are_beside_it():

@@ -9,7 +9,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import inverse_or_one
 
 BANDWIDTH = 0.35  # of the Gaussian kernel, times the scale of the scores
-NARROW, WIDE = 0.7, 1.3  # kernels of the p-value, times that
+FACTORS = (0.7, 1.3)  # times that bandwidth, of the kernels for the p-value
 N_CELLS, REACH = 128, 8.0  # cells of the histogram, which reaches so many scales from the median
 QUARTILE_RATIO = 1.349  # distance of the quartiles of a normal distribution, in standard deviations
 N_DRAWS = 399  # samples from the unimodal density
@@ -100,7 +100,7 @@ def pvalue_of_depth(scores: Array, p: Array, samples: Array, counts: Array | Non
         return 1.0
     cells = Histogram(scores, p)
     table = np.vstack([cells.counts(scores[None], p / np.sum(p**2)), cells.counts(samples, counts)])
-    depth = np.stack([cells.depths(table, factor).max(axis=1) for factor in (NARROW, WIDE)])
+    depth = np.stack([cells.depths(table, factor).max(axis=1) for factor in FACTORS])
     deviation = depth.std(axis=1, keepdims=True)
     standardized = (depth - depth.mean(axis=1, keepdims=True)) * inverse_or_one(deviation)
     largest = standardized.max(axis=0)

@@ -170,7 +170,7 @@ def test_three_groups_in_line_are_seen_with_a_narrow_kernel_and_a_small_group_wi
         return {name: pvalue_of_one_mode(x, equal(200), np.random.default_rng(0)) for name, x in samples.items()}
 
     both = pvalues()
-    monkeypatch.setattr(valley, "NARROW", valley.WIDE)
+    monkeypatch.setattr(valley, "FACTORS", valley.FACTORS[1:])
     wide = pvalues()
     assert both["line"] <= 0.01 < 0.05 < wide["line"]
     assert max(both["small"], wide["small"]) <= 0.02

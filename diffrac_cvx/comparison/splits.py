@@ -23,6 +23,7 @@ SPLIT_TOL, SPLIT_RTOL, SPLIT_MAX_ITER = 1e-2, 0.1, 120  # tolerances and iterati
 SPLIT_OPERATIONS = 4e9  # of each split
 N_AXES, N_STARTS, MIN_RANDOM = 6, 24, 8  # starts: both signs of leading axes, and random directions
 MAX_ALTERNATIONS = 30  # of labels and their direction
+N_OPTIMA, MAX_CORRELATION = 3, 0.9  # local optima of a share, and of the scores of two of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +76,11 @@ class ShareSplits:
     ridge: float
 
     def directions(self, X: Table) -> Array:
-        """Return, for each share, the direction whose largest scores it explains best, shape (d, number of shares).
+        """Return three directions for each of k shares whose largest scores they explain, shape (d, 3 k).
 
         The labels of points are 1 for the largest scores, which hold the share of the weights, and 0 otherwise.  They
-        alternate with their ridge regression from several starts; constraints are not used.
+        alternate with their ridge regression from several starts; constraints are not used.  The directions of a share
+        are the best explained local optima whose scores correlate by less than 0.9; missing ones are 0.
         """
         if is_late():
             raise EarlyExitError("time limit reached")
@@ -87,25 +89,33 @@ class ShareSplits:
         mask = is_above_rounding(s, X.shape)
         U, s, Vt = U[:, mask], s[mask], Vt[mask]
         if not len(s):
-            return np.zeros((X.shape[1], len(self.shares)))
+            return np.zeros((X.shape[1], N_OPTIMA * len(self.shares)))
         shrunk = s / np.sqrt(s**2 + len(X) * self.ridge)
         G = U * shrunk  # the fitted values of ridge regression on y are G G' y
         axes = np.eye(len(s))[:, :N_AXES]
         n_random = max(N_STARTS - 2 * axes.shape[1], MIN_RANDOM)
         starts = np.hstack([axes, -axes, np.random.default_rng(0).standard_normal((len(s), n_random))])
-        C = np.stack([best_of_share(G, starts, roots, share, X.weights) for share in self.shares], axis=1)
+        C = np.hstack([optima_of_share(G, starts, roots, share, X.weights) for share in self.shares])
         return with_unit_scores(X, Vt.T @ (C * (shrunk / s)[:, None]))
 
 
-def best_of_share(G: Array, starts: Array, roots: Array, share: float, weights: Array | None) -> Array:
-    """Return G'y of the labels y that alternation finds from some start and G explains best, shape (r,)."""
+def optima_of_share(G: Array, starts: Array, roots: Array, share: float, weights: Array | None) -> Array:
+    """Return G'y of the labels y that alternation finds and G explains best, up to three that differ, shape (r, 3)."""
     scores, explained = G @ starts, np.full(starts.shape[1], -np.inf)
     for _ in range(MAX_ALTERNATIONS):
         C = G.T @ (roots * top_share(scores / roots, share, weights))
         last, explained, scores = explained, np.sum(C**2, axis=0), G @ C
         if np.all(explained <= last * (1.0 + 1e-12)):
             break
-    return np.asarray(C[:, np.argmax(explained)])
+    unit = scores * inverse_or_one(np.linalg.norm(scores, axis=0))
+    correlations = np.abs(unit.T @ unit)
+    chosen: list[int] = []
+    for i in np.argsort(-explained, kind="stable"):
+        if len(chosen) < N_OPTIMA and np.all(correlations[i, chosen] < MAX_CORRELATION):
+            chosen.append(int(i))
+    optima = np.zeros((len(C), N_OPTIMA))
+    optima[:, : len(chosen)] = C[:, chosen]
+    return optima
 
 
 def top_share(scores: Array, share: float, weights: Array | None) -> Array:

@@ -1,27 +1,31 @@
 """Test for group structure: do rows that did not choose the direction of a split leave a gap along it?"""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.comparison.null_tables import NULL_MODELS, NullModel, permute_columns
-from diffrac_cvx.comparison.splits import ShareSplits, Split, with_unit_scores
+from diffrac_cvx.comparison.held_out import (
+    Folds,
+    HeldOutScores,
+    held_out_scores,
+    partitions,
+    rotated_to,
+    scaled,
+    spread_ties,
+)
+from diffrac_cvx.comparison.null_tables import NULL_MODELS, NullModel, cut_gaussian_cloud, permute_columns
+from diffrac_cvx.comparison.splits import N_OPTIMA, ShareSplits, Split, with_unit_scores
 from diffrac_cvx.comparison.units import blocks_of, copied_units, linked_units, merged, numbered
 from diffrac_cvx.comparison.valley import (
-    BANDWIDTH,
     N_DRAWS,
-    NARROW,
     SMALLEST_PVALUE,
-    Valley,
     bandwidth_of,
     deepest_valley,
+    pvalue_of_depth,
     pvalue_of_one_mode,
-    pvalue_of_windows,
-    window_shares,
 )
 from diffrac_cvx.machine.deadlines import EarlyExitError, Timer, time_limited
 from diffrac_cvx.machine.threads import one_thread
@@ -40,21 +44,16 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.constraints import Constraints, chunklets_of
 from diffrac_cvx.points.linear_algebra import inverse_or_one, renormalize_weights
 from diffrac_cvx.points.reading import as_stored, table_array, table_rows, table_times
-from diffrac_cvx.points.rows import Indices, Mask
 from diffrac_cvx.points.table import Table, array_table
 from diffrac_cvx.problem.penalty import Penalty, require_penalty
 
 SETTINGS = ((1.0, 0.3), (1.0, 0.03), (1.0, 3.0), (0.3, 0.3), (0.1, 0.3))  # nu and ridge of the splits tested
 SHARES, SHARE_RIDGE = (0.05, 0.1, 0.2, 0.35, 0.5), 0.3  # of the rows on one side of other splits, and their ridge
 RIDGE_FACTOR = 2 / 3  # of d / n, which multiplies the ridges of tables with many columns
-N_FOLDS = 5
-N_PARTITIONS, N_PARTITIONS_WIDE, WIDE = 3, 2, 100  # partitions into folds; fewer with more than 100 columns
 N_NULL_TABLES = 19  # null tables of each model
-N_TESTS = 3  # of one mode, see `structure_test`
 MIN_UNITS = 20  # rows that are not copies, or sets of linked rows, below which the verdict is "not tested"
-SIGNIFICANCE_LEVEL = 0.05
+SIGNIFICANCE_LEVEL, GIVEN_SHARE = 0.05, 0.1  # and its share for the split given, or for those picked if d > n
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
-MAX_UNTIED = 0.9  # of the rows: with fewer distinct values, those of a column are spread
 COST_RTOL = 1e-6  # relative tolerance for equal costs
 UNEQUAL_LEVEL, MIN_SMALLER, MAX_SMALLER = 0.025, 0.08, 0.35  # levels and shares of the smaller side, see `is_unequal`
 AnySplit = Split | ShareSplits
@@ -69,12 +68,12 @@ class StructureTest:
     verdict : {"separated", "not separated", "not tested"}
         Conclusion at the level 0.05, see `structure_test`.
     pvalue : float
-        Smallest p-value of the three tests of one mode, corrected for their number only if most columns have two
-        values, see `structure_test`.
+        p-value of the two tests of one mode, corrected for their number, see `structure_test`.
     smallest_pvalue : float
-        Smallest value that the comparison with 399 samples can give; the binomial test has none.
+        Smallest value that the comparison with 399 samples can give.
     given_pvalue, picked_pvalue : float
-        Smallest p-values of the split with the weights given, and of the splits picked; the latter is 1 if not needed.
+        p-values of the split with the weights given, and of the splits picked, not corrected; the latter is 1 if it was
+        not needed.
     nu, penalty : float, Penalty
         Weights of the split to which the verdict refers.
     share : float or None
@@ -108,7 +107,7 @@ class StructureTest:
     copies : {"", "equal", "nearly equal"}
         Which rows count as copies of others.
     are_answers : bool
-        Whether most columns have two values.  Strongly correlated ones are often called separated without any groups.
+        Whether most columns have two values, so that the scores were also compared with those of a cloud cut in two.
     seconds : float
         Run time in seconds.
     """
@@ -158,11 +157,6 @@ class StructureTest:
         sentences = [f"Structure test: {self._verdict_clause()}."]
         if self.verdict == "separated":
             sentences.append(self._gap_sentence())
-            if self.are_answers:
-                sentences.append(
-                    "Most columns have two values: if they are strongly correlated, they are often called separated "
-                    "without any groups."
-                )
         if self.splits_better:
             sentences.append(
                 "The table splits in two better than one Gaussian cloud with the same correlations. Skewed, ordinal or "
@@ -224,25 +218,29 @@ def structure_test(
     r"""Test whether a table has more than one group.
 
     The direction of a split is fitted to four fifths of the rows, and gives scores to the others, which did not choose
-    it.  If the table is one unimodal cloud, these scores have one mode.  Three tests of one mode share the same folds,
-    of three partitions of the rows:
+    it.  If the table is one unimodal cloud, these scores have one mode.  Two tests of one mode share the same folds, of
+    three partitions of the rows, over which scores are averaged:
 
-    1. of the mean scores along the split with the weights given;
-    2. of the mean scores along the split that has the deepest valley in the rows of each fit, which chooses among
-       splits with several weights (nu, ridge) and splits with a given share of the rows on one side;
-    3. of counts of left-out rows in three windows of equal width, at the valley and the two peaks that the rows of each
-       fit have along the split of 2.  With one mode, the window at the valley has at least the mass of one of the
-       others, so that a binomial test applies.  The directions of different fits need not agree.
+    1. along the split with the weights given;
+    2. along the split with the deepest valley in the rows of each fit.  It is chosen among splits with several weights
+       (nu, ridge), and up to three splits for each of several shares of the rows on one side.  In all folds but the
+       first, depths are multiplied by the squared correlation with the direction chosen in the first, so that of three
+       groups all folds separate the same.
 
-    The statistic of 1 and 2 is the depth of the deepest valley: the root of the smoothed count at the lower of two
-    peaks minus that between them.  Its null distribution is that of samples from the unimodal density nearest to the
-    scores.  If d is above 3n/2, the ridges of the other splits are multiplied by 2d/(3n), because the
-    eigenvalues of X'X/n increase as d/n.
+    The statistic is the depth of the deepest valley: the root of the smoothed count at the lower of two peaks minus
+    that between them.  It is the larger one, standardised, for two bandwidths, 0.245 and 0.455 times the scale of the
+    scores.  Its null distribution is that of samples from the unimodal density nearest to the scores.  If d is above
+    3n/2, the ridges of the other splits are multiplied by 2d/(3n), because the eigenvalues of X'X/n increase
+    as d/n.
 
-    The p-value is the smallest of the three.  It is not corrected for their number: each test compares with the density
-    with one mode that is hardest to tell from the scores, and rejects most others far less often than its level.  If
-    most columns have two values this does not hold, and p is three times the smallest.
-    ``make structure`` counts the tables without groups for which it is at most 0.05.
+    The scores of strongly correlated yes-or-no answers have two modes, all yes and all no, without any groups.  If most
+    columns have two values, they are therefore also compared with the scores, in the same directions, of a Gaussian
+    cloud cut in two at the same shares and with the same tetrachoric correlations, and the larger p-value counts.
+
+    The p-value is corrected for the two tests by Bonferroni's inequality with unequal shares of the level: it is the
+    smaller of 10 p and 10/9 p for the p-values of 1 and 2.  With more columns than rows it is that of 10/9 p and 10 p,
+    because there the valleys in the rows of a fit hardly predict those of other rows.  ``make structure`` counts the
+    tables without groups for which it is at most 0.05.
 
     Repeated rows count once: equal rows become one row with the sum of their weights, unless the
     columns are so coarse that rows coincide by chance, and so do points that ``constraints`` link to equal labels.  If
@@ -260,12 +258,12 @@ def structure_test(
 
     A gap in a single column is enough, even if no other column depends on it; ``gap_column`` names such a column, and
     then a table with independently permuted columns may be called separated too.  A single group with a hole in its
-    middle, such as a ring or a cycle through time, counts as separated; so do some tables of strongly correlated
-    yes-or-no answers, of which many rows are all yes or all no.  Replicates with more noise are not seen as such, and
-    many tight groups, each of at most 5 % of the rows, are taken for replicates.  ``make structure`` measures how often
-    groups of several sizes are found.
+    middle, such as a ring or a cycle through time, counts as separated.  Replicates with more noise are not seen as
+    such, and many tight groups, each of at most 5 % of the rows, are taken for replicates.  ``make structure`` measures
+    how often groups of several sizes are found.
 
-    Source: Besag and Clifford (1989) for p-values by simulation; Langsrud (2005) for the rotations.
+    Source: Besag and Clifford (1989) for p-values by simulation; Langsrud (2005) for the rotations; Pearson (1900) for
+    the tetrachoric correlations.
 
     Parameters
     ----------
@@ -315,17 +313,14 @@ def structure_test(
     splits = [Split(nu, penalty, n_clusters), *other_splits(nu, penalty, n_clusters, points)]
     evidence, is_separated, splits_better = NO_EVIDENCE, False, False
     gap_column: int | None = None
-    gap = Gap(np.zeros(points.shape[1]), np.nan, (np.nan, np.nan), None)
+    gap = Gap((0, 0), np.zeros(points.shape[1]), np.nan, (np.nan, np.nan), None)
     is_tested = n_units >= MIN_UNITS
-    are_answers = bool(np.median([len(np.unique(column)) for column in points.array().T]) == 2.0)
-    n_tests = N_TESTS if are_answers else 1  # by which p is multiplied
     try:
         with time_limited(timer.deadline):
             if is_tested:
                 untied = spread_ties(points.array(), generator)
                 folds = Folds(points, untied, standardize, partitions(blocks, points.shape[1], generator))
                 evidence = evidence_of(splits, folds, generator)
-                evidence = evidence._replace(pvalue=min(1.0, n_tests * evidence.pvalue))
                 is_separated = evidence.pvalue <= SIGNIFICANCE_LEVEL
             if is_separated:
                 gap = gap_of(splits, evidence, folds, rows)
@@ -339,17 +334,18 @@ def structure_test(
     except EarlyExitError:
         is_tested = False
     is_separated = is_separated and is_tested
-    split = splits[evidence.split]
+    index, column = gap.split if is_separated else evidence.split
+    split = splits[index]
     return StructureTest(
         verdict="not tested" if not is_tested else "separated" if is_separated else "not separated",
         pvalue=evidence.pvalue,
-        smallest_pvalue=n_tests * SMALLEST_PVALUE * (n_clusters - 1 if evidence.split == 0 else 1),
+        smallest_pvalue=SMALLEST_PVALUE * evidence.factor * (n_clusters - 1 if evidence.is_given else 1),
         given_pvalue=evidence.given,
         picked_pvalue=evidence.picked,
         nu=split.nu if isinstance(split, Split) else nu,
         penalty=split.penalty if isinstance(split, Split) else Penalty(ridge=split.ridge),
-        share=None if isinstance(split, Split) else split.shares[evidence.column],
-        has_given_weights=evidence.split == 0,
+        share=None if isinstance(split, Split) else split.shares[column // N_OPTIMA],
+        has_given_weights=index == 0,
         splits_better=splits_better,
         gap_column=gap_column,
         scores=evidence.scores,
@@ -362,7 +358,7 @@ def structure_test(
         n_points=len(rows),
         n_units=n_units,
         copies=copies,
-        are_answers=are_answers,
+        are_answers=are_answers(points.array()),
         seconds=timer.elapsed,
     )
 
@@ -379,18 +375,6 @@ def units_of(rows: Table) -> tuple[Table, str]:
         is_bound = (size[membership] > 1) | (membership == points.chunklets.labeled)
         units = numbered(np.where(is_bound, len(points) + np.arange(len(points)), units))
     return merged(points, units), kind if units.max() + 1 < len(points) else ""
-
-
-def spread_ties(table: Array, rng: np.random.Generator) -> Array:
-    """Return the table with repeated values spread evenly over the cells between the midpoints to their neighbours."""
-    spread = table.copy()
-    for j, column in enumerate(table.T):
-        values, index = np.unique(column, return_inverse=True)
-        if 1 < len(values) <= MAX_UNTIED * len(column):
-            middle = (values[1:] + values[:-1]) / 2.0
-            low, high = np.append(2.0 * values[0] - middle[0], middle), np.append(middle, 2.0 * values[-1] - middle[-1])
-            spread[:, j] = rng.uniform(low[index], high[index])
-    return spread
 
 
 def sample_points(
@@ -416,51 +400,7 @@ def sample_points(
     return replace(array_table(data, renormalize_weights(every, rows), chunklets), means=given.mean(axis=0))
 
 
-# Held-out scores
-
-
-class Fold(NamedTuple):
-    """Rows left out of a fit, and the others, centred and scaled by those."""
-
-    X: Table  # rows of the fit
-    fitted: Array  # the same with ties spread
-    held_out: Array  # rows left out, with ties spread
-    mask: Mask  # (n,), of the rows left out
-
-
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Partitions of points into folds; iterating gives each `Fold` of each partition."""
-
-    points: Table
-    untied: Array
-    standardize: bool
-    numbers: npt.NDArray[np.intp]  # (number of partitions, n), fold of each point
-
-    def __iter__(self) -> Iterator[Fold]:
-        for number in self.numbers:
-            for k in range(N_FOLDS):
-                mask = number == k
-                X, mean, scale = scaled(self.points.subset(~mask), self.standardize)
-                spread = (self.untied - mean) * scale
-                yield Fold(X, spread[~mask], spread[mask], mask)
-
-
-def partitions(blocks: Indices, d: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Return partitions of the points into folds, with blocks of linked points in the same fold."""
-    n_partitions, n_blocks = N_PARTITIONS if d <= WIDE else N_PARTITIONS_WIDE, int(blocks.max()) + 1
-    return np.stack([rng.permutation(np.arange(n_blocks) % N_FOLDS)[blocks] for _ in range(n_partitions)])
-
-
-def scaled(points: Table, standardize: bool) -> tuple[Table, Array, Array]:
-    """Return the points centred and, if required, scaled to unit variance, with their means and scales."""
-    mean = points.mean_of(points.array())
-    centered = points.with_array(points.array() - mean)
-    scale = np.ones(points.shape[1])
-    if standardize:
-        deviation = np.sqrt(centered.mean_squares())
-        scale = inverse_or_one(np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0))
-    return centered.scaled(scale), mean, scale
+# Splits
 
 
 def other_splits(nu: float, penalty: Penalty, n_clusters: int, points: Table) -> list[AnySplit]:
@@ -478,91 +418,103 @@ def other_splits(nu: float, penalty: Penalty, n_clusters: int, points: Table) ->
 
 
 class Evidence(NamedTuple):
-    """What the held-out scores show: p-values, and the split of the smallest one."""
+    """What the held-out scores show: p-values, and the split of the smaller one."""
 
-    pvalue: float
     given: float  # p-value of the split given
     picked: float  # of the splits picked, 1 if they were not needed
-    split: int  # index among the splits
-    column: int  # of the directions of this split
+    share: float  # of the level for the split given
+    split: tuple[int, int]  # index among the splits, and of the directions of this one
     scores: Array
-    first: Array  # (d, k), directions of the split given in the first fold
+    first: Array  # (d, k), directions of the split given, or picked, in the first fold
+
+    @property
+    def pvalue(self) -> float:
+        """The smaller p-value, each divided by its share of the level."""
+        return min(self.given / self.share, self.picked / (1.0 - self.share), 1.0)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the split given has the smaller one."""
+        return self.pvalue == min(self.given / self.share, 1.0)
+
+    @property
+    def factor(self) -> float:
+        """Factor of the smaller p-value, by which it is corrected."""
+        return 1.0 / (self.share if self.is_given else 1.0 - self.share)
 
 
-NO_EVIDENCE = Evidence(1.0, 1.0, 1.0, 0, 0, np.zeros(0), np.zeros((0, 0)))
+NO_EVIDENCE = Evidence(1.0, 1.0, GIVEN_SHARE, (0, 0), np.zeros(0), np.zeros((0, 0)))
 
 
 class Pick(NamedTuple):
-    """Direction with the deepest valley in the rows of a fit."""
+    """Direction with a deep valley in the rows of a fit."""
 
-    split: int
-    column: int
+    split: tuple[int, int]  # index among the splits, and of the directions of this one
     direction: Array  # (d,)
-    valley: Valley | None
 
 
 def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generator) -> Evidence:
     """Return the p-values of the split given and, unless it suffices, of the splits picked."""
-    p = folds.points.normalized_weights
     given = [splits[0].directions(fold.X) for fold in folds]
-    scores = held_out_scores(folds, given)
-    pvalues = [pvalue_of_one_mode(column, p, rng) for column in scores.T]
+    scores, pvalues = tested(held_out_scores(folds, given), folds, rng)
     best = int(np.argmin(pvalues))
-    first = min(1.0, len(pvalues) * pvalues[best])
-    found = Evidence(first, first, 1.0, 0, best, scores[:, best], given[0])
-    if first <= UNEQUAL_LEVEL:
+    n, d = folds.points.shape
+    share = GIVEN_SHARE if d <= n else 1.0 - GIVEN_SHARE
+    found = Evidence(min(1.0, len(pvalues) * pvalues[best]), 1.0, share, (0, best), scores[:, best], given[0])
+    if found.pvalue <= SIGNIFICANCE_LEVEL:
         return found
-    picks, narrow = zip(*(pick(splits, fold, W) for fold, W in zip(folds, given, strict=True)), strict=True)
-    scores = held_out_scores(folds, [one.direction[:, None] for one in picks])[:, 0]
-    counts = np.zeros(3)
-    for fold, one in zip(folds, narrow, strict=True):
-        if one.valley is not None:
-            weights = p[fold.mask] / (len(folds.numbers) * np.sum(p**2))
-            counts += window_shares(one.valley, fold.held_out @ one.direction, weights)
-    p_scores, p_windows = pvalue_of_one_mode(scores, p, rng), pvalue_of_windows(counts)
-    picked = min(p_scores, p_windows)
-    if picked >= first:
-        return found._replace(picked=picked)
-    if p_windows < p_scores:
-        picks = narrow
-    split, column = Counter((one.split, one.column) for one in picks).most_common(1)[0][0]
-    return Evidence(picked, first, picked, split, column, scores, given[0])
+    picks: list[Pick] = []
+    for fold, W in zip(folds, given, strict=True):
+        picks.append(pick(splits, fold.X, fold.fitted, W, picks[0].direction if picks else None))
+    directions = [one.direction[:, None] for one in picks]
+    scores, (picked,) = tested(held_out_scores(folds, directions), folds, rng)
+    found = found._replace(picked=picked)
+    if found.is_given:
+        return found
+    return found._replace(split=picks[0].split, scores=scores[:, 0], first=directions[0])
 
 
-def pick(splits: Sequence[AnySplit], fold: Fold, given: Array) -> tuple[Pick, Pick]:
-    """Return the directions with the deepest valleys in the rows of the fit, at both bandwidths.
+def tested(score: HeldOutScores, folds: Folds, rng: np.random.Generator) -> tuple[Array, list[float]]:
+    """Return the scores (n, k) of the points, and the p-value of one mode of each column.
 
-    It is that given if there is no valley.
+    If most columns of the points have two values, the p-value is the larger one of two: the other compares with the
+    same scores of a Gaussian cloud cut in two.
     """
-    best, p = [Pick(0, 0, given[:, 0], None)] * 2, fold.X.normalized_weights
-    for i, split in enumerate(splits):
-        W = given if i == 0 else split.directions(fold.X)
-        for j, scores in enumerate((fold.fitted @ W).T):
-            for k, factor in enumerate((BANDWIDTH, NARROW)):
-                valley, deepest = deepest_valley(scores, p, factor), best[k].valley
-                if valley is not None and (deepest is None or valley.depth > deepest.depth):
-                    best[k] = Pick(i, j, W[:, j], valley)
-    return best[0], best[1]
+    points, p = folds.points, folds.points.normalized_weights
+    scores = score(folds.untied)
+    pvalues = [pvalue_of_one_mode(column, p, rng) for column in scores.T]
+    if are_answers(points.array()):
+        draw = cut_gaussian_cloud(points.array(), p)
+        drawn = np.stack([score(draw(rng)) for _ in range(N_DRAWS)], axis=2)
+        counts = p / np.sum(p**2)
+        cut = [pvalue_of_depth(column, p, drawn[:, j].T, counts) for j, column in enumerate(scores.T)]
+        pvalues = [max(pair) for pair in zip(pvalues, cut, strict=True)]
+    return scores, pvalues
 
 
-def held_out_scores(folds: Folds, directions: Sequence[Array]) -> Array:
-    """Return scores (n, k) of the rows by directions (d, k) fitted without them, averaged over the partitions.
+def pick(splits: Sequence[AnySplit], X: Table, fitted: Array, given: Array, reference: Array | None = None) -> Pick:
+    """Return the direction with the deepest valley in the rows of a fit, which are also given with ties spread.
 
-    The directions of all folds are rotated to agree with the first.  If one of them is 0, all scores are 0.
+    With a reference direction, that picked in the first fold, depths are multiplied by the squared correlation with
+    its scores: if a table has several gaps, all folds shall pick the same.  The reference has seen the rows left out of
+    this fit, but only chooses among directions that have not.  Without any valley the pick is the first one given.
     """
-    first = directions[0]
-    scores = np.zeros((len(folds.points), first.shape[1]))
-    for fold, W in zip(folds, directions, strict=True):
-        if not W.any(axis=0).all():
-            return np.zeros_like(scores)
-        scores[fold.mask] += fold.held_out @ rotated_to(W, first)
-    return scores / len(folds.numbers)
+    W = [given, *(split.directions(X) for split in splits[1:])]
+    owner = [(i, j) for i, directions in enumerate(W) for j in range(directions.shape[1])]
+    directions, p = np.hstack(W), X.normalized_weights
+    valleys = [deepest_valley(scores, p) for scores in (fitted @ directions).T]
+    depth = np.array([0.0 if valley is None else valley.depth for valley in valleys])
+    if reference is not None:
+        target = X @ reference
+        covariance = X.mean_of((X @ directions) * target[:, None])
+        depth *= covariance**2 * inverse_or_one(X.mean_of(target**2))
+    best = int(np.argmax(depth))
+    return Pick(owner[best], directions[:, best])
 
 
-def rotated_to(W: Array, first: Array) -> Array:
-    """Return directions (d, k) rotated among themselves to agree with others."""
-    U, _, Vt = np.linalg.svd(W.T @ first)
-    return np.asarray(W @ (U @ Vt))
+def are_answers(table: Array) -> bool:
+    """Return whether most columns have two values, as yes-or-no answers do."""
+    return bool(np.median([len(np.unique(column)) for column in table.T]) == 2.0)
 
 
 # The gap
@@ -571,6 +523,7 @@ def rotated_to(W: Array, first: Array) -> Array:
 class Gap(NamedTuple):
     """Where the gap is along a split fitted to all units."""
 
+    split: tuple[int, int]  # as in `Evidence`, of all units
     coef: Array  # (d,), in the units of the table
     valley: float
     deviations: tuple[float, float]  # valley and threshold of the split, in standard deviations from the mean
@@ -581,25 +534,26 @@ def gap_of(splits: Sequence[AnySplit], evidence: Evidence, folds: Folds, rows: T
     """Return the gap of the split that shows it, and the rows that the split given puts on the other side."""
     points, given = folds.points, splits[0]
     X, mean, scale = scaled(points, folds.standardize)
+    untied = (folds.untied - mean) * scale
     v, intercept = None, 0.0
     if isinstance(given, Split) and given.n_clusters == 2:
         v, intercept = given.affine_function(X)
-    if evidence.split == 0 and v is not None:
-        w = with_unit_scores(X, v[:, None])[:, 0]
+    W = given.directions(X) if v is None else with_unit_scores(X, v[:, None])
+    if evidence.is_given:
+        split, w = evidence.split, rotated_to(W, evidence.first)[:, evidence.split[1]]
     else:
-        W = splits[evidence.split].directions(X)
-        w = (rotated_to(W, evidence.first) if evidence.split == 0 else W)[:, evidence.column]
+        split, w = pick(splits, X, untied, W, evidence.first[:, 0])
     w = w * np.sign(w[np.argmax(np.abs(w))])
-    found = deepest_valley((folds.untied - mean) * scale @ w, points.normalized_weights)
+    found = deepest_valley(untied @ w, points.normalized_weights)
     at, threshold = 0.0 if found is None else found.at, np.nan
     n_between: int | None = None
     if v is not None:
         scores = (rows.array() - mean) * scale @ np.stack([w, v], axis=1)
         n_differ = int(np.sum((scores[:, 0] > at) != (scores[:, 1] + intercept > 0.0)))
         n_between = min(n_differ, len(rows) - n_differ)
-        if evidence.split == 0:
+        if split[0] == 0:
             threshold = -intercept * float((w @ v) / (v @ v or 1.0))
-    return Gap(w * scale, float(at + (w * scale) @ (mean + rows.means)), (at, threshold), n_between)
+    return Gap(split, w * scale, float(at + (w * scale) @ (mean + rows.means)), (at, threshold), n_between)
 
 
 def column_with_gap(scores: Array, points: Table, untied: Array, rng: np.random.Generator) -> int | None:

@@ -72,9 +72,12 @@ def merged(points: Table, unit: Indices) -> Table:
         return points
     p = points.normalized_weights
     total = np.bincount(unit, p).astype(np.float64)
-    means = np.stack([np.bincount(unit, p * column) for column in points.array().T], axis=1) / total[:, None]
+    first = np.unique(unit, return_index=True)[1]
+    deviations = (points.array() - points.array()[first[unit]]).T  # exactly 0 for equal rows
+    means = np.stack([np.bincount(unit, p * column) for column in deviations], axis=1) / total[:, None]
+    means += points.array()[first]
     is_first = np.zeros(len(points), dtype=bool)
-    is_first[np.unique(unit, return_index=True)[1]] = True
+    is_first[first] = True
     chunklets = points.chunklets.subset(is_first)
     is_free = not chunklets.has_known_labels and chunklets.n_chunklets == n_units
     weights = None if np.ptp(total) <= 1e-12 * total.max() else total

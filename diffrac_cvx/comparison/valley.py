@@ -1,28 +1,26 @@
-"""Gaps in scores: the deepest valley of their density, and two tests of a density with one mode."""
+"""Gaps in scores: the deepest valley of their density, and a test of a density with one mode."""
 
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import betainc
 
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import inverse_or_one
 
-BANDWIDTH, NARROW = 0.4, 0.25  # of the Gaussian kernel, times the scale of the scores; the latter for windows
+BANDWIDTH = 0.35  # of the Gaussian kernel, times the scale of the scores
+FACTORS = (0.7, 1.3)  # times that bandwidth, of the kernels for the p-value
 N_CELLS, REACH = 128, 8.0  # cells of the histogram, which reaches so many scales from the median
 QUARTILE_RATIO = 1.349  # distance of the quartiles of a normal distribution, in standard deviations
 N_DRAWS = 399  # samples from the unimodal density
 SMALLEST_PVALUE = 1.0 / (1.0 + N_DRAWS)
-WINDOW = 0.35  # half-width of the windows, times the distance of the valley to the nearer peak
 
 
 class Valley(NamedTuple):
-    """Deepest valley of a density estimate: a point with a peak on either side."""
+    """Deepest valley of a density estimate."""
 
     depth: float  # difference of the roots of smoothed counts at the lower peak and at the valley
     at: float
-    low_peak: float
-    high_peak: float  # the peak of larger count, on either side
 
 
 def quantiles_of(scores: Array, p: Array, at: tuple[float, ...]) -> Array:
@@ -31,78 +29,82 @@ def quantiles_of(scores: Array, p: Array, at: tuple[float, ...]) -> Array:
     return np.interp(at, np.cumsum(p[order]) - p[order] / 2.0, scores[order])
 
 
-def bandwidth_of(scores: Array, p: Array, factor: float = BANDWIDTH) -> float:
-    """Return a factor times the scale of the scores, the smaller of their standard deviation and that of quartiles.
+def bandwidth_of(scores: Array, p: Array) -> float:
+    """Return 0.35 times the scale of the scores, the smaller of their standard deviation and that of quartiles.
 
     It is 0 if all scores are equal.
     """
     deviation = float(np.sqrt(p @ (scores - p @ scores) ** 2))
     low, high = quantiles_of(scores, p, (0.25, 0.75))
-    return factor * (min(deviation, float(high - low) / QUARTILE_RATIO) or deviation)
+    return BANDWIDTH * (min(deviation, float(high - low) / QUARTILE_RATIO) or deviation)
 
 
 class Histogram:
     """Cells in which samples are counted and smoothed, chosen by the scores of a sample."""
 
-    def __init__(self, scores: Array, p: Array, factor: float = BANDWIDTH) -> None:
-        bandwidth = bandwidth_of(scores, p, factor)
-        reach = REACH / factor * bandwidth
+    def __init__(self, scores: Array, p: Array) -> None:
+        self.bandwidth = bandwidth_of(scores, p)
+        reach = REACH / BANDWIDTH * self.bandwidth
         self.low, self.step = quantiles_of(scores, p, (0.5,))[0] - reach, 2.0 * reach / N_CELLS
-        at = np.arange(N_CELLS) * self.step
-        self.centres = self.low + at + self.step / 2.0
-        self.kernel = np.exp(-0.5 * ((at[:, None] - at) / bandwidth) ** 2)
+        self.centres = self.low + (np.arange(N_CELLS) + 0.5) * self.step
 
-    def root_counts(self, samples: Array, counts: Array | None = None) -> Array:
-        """Return the roots of the smoothed counts of samples (k, n) in the cells, shape (k, N_CELLS)."""
+    def counts(self, samples: Array, counts: Array | None = None) -> Array:
+        """Return the counts of samples (k, n) in the cells, shape (k, N_CELLS); each counts 1 by default."""
         cell = np.floor((samples - self.low) / self.step).astype(np.intp)
         inside = (cell >= 0) & (cell < N_CELLS)
         flat = (np.arange(len(samples))[:, None] * N_CELLS + cell)[inside]
         weights = None if counts is None else np.broadcast_to(counts, samples.shape)[inside]
-        smooth = np.bincount(flat, weights, len(samples) * N_CELLS).reshape(len(samples), N_CELLS) @ self.kernel
-        return np.asarray(np.sqrt(smooth))
+        return np.bincount(flat, weights, len(samples) * N_CELLS).reshape(len(samples), N_CELLS).astype(np.float64)
 
-
-def peaks_beside(roots: Array) -> tuple[Array, Array]:
-    """Return the largest values to the left and to the right of each cell, itself included, along the last axis."""
-    left = np.maximum.accumulate(roots, axis=-1)
-    return left, np.maximum.accumulate(roots[..., ::-1], axis=-1)[..., ::-1]
+    def depths(self, counts: Array, factor: float = 1.0) -> Array:
+        """Return the depths of cells with counts (k, N_CELLS), smoothed with a factor times the bandwidth."""
+        distance = (self.centres[:, None] - self.centres) / (factor * self.bandwidth)
+        return depths(np.sqrt(counts @ np.exp(-0.5 * distance**2)))
 
 
 def depths(roots: Array) -> Array:
     """Return the depth of each cell below the lower of the highest peaks on its two sides, same shape."""
-    return np.asarray(np.minimum(*peaks_beside(roots)) - roots)
+    left = np.maximum.accumulate(roots, axis=-1)
+    right = np.maximum.accumulate(roots[..., ::-1], axis=-1)[..., ::-1]
+    return np.asarray(np.minimum(left, right) - roots)
 
 
-def deepest_valley(scores: Array, p: Array, factor: float = BANDWIDTH) -> Valley | None:
-    """Return the deepest valley of the density of scores with weights p of sum 1; None if they have one mode.
-
-    The factor is that of the bandwidth, see `bandwidth_of`.
-    """
+def deepest_valley(scores: Array, p: Array) -> Valley | None:
+    """Return the deepest valley of the density of scores with weights p of sum 1; None if they have one mode."""
     if not np.ptp(scores) > 0.0:
         return None
-    cells = Histogram(scores, p, factor)
-    roots = cells.root_counts(scores[None], p / np.sum(p**2))[0]
-    depth = depths(roots)
+    cells = Histogram(scores, p)
+    depth = cells.depths(cells.counts(scores[None], p / np.sum(p**2)))[0]
     k = int(np.argmax(depth))
-    if depth[k] <= 0.0:
-        return None
-    peaks = int(np.argmax(roots[: k + 1])), k + int(np.argmax(roots[k:]))
-    low, high = sorted(peaks, key=lambda peak: roots[peak])
-    return Valley(float(depth[k]), *(float(cells.centres[i]) for i in (k, low, high)))
+    return Valley(float(depth[k]), float(cells.centres[k])) if depth[k] > 0.0 else None
 
 
 def pvalue_of_one_mode(scores: Array, p: Array, rng: np.random.Generator) -> float:
-    """Return the p-value of the depth of the valley of scores among samples from the nearest unimodal density.
+    """Return the p-value of the deepest valley of scores among samples from the nearest unimodal density.
 
     The samples have the size 1 / sum p_i^2 of equal weights.
     """
-    valley = deepest_valley(scores, p)
-    if valley is None:
+    if not np.ptp(scores) > 0.0:
         return 1.0
     edges, quantiles, size = nearest_unimodal(scores, p)
-    samples = np.interp(rng.random((N_DRAWS, size)), quantiles, edges)
-    drawn = depths(Histogram(scores, p).root_counts(samples)).max(axis=1)
-    return float(1 + np.sum(drawn >= valley.depth - 1e-12)) / (1 + N_DRAWS)
+    return pvalue_of_depth(scores, p, np.interp(rng.random((N_DRAWS, size)), quantiles, edges))
+
+
+def pvalue_of_depth(scores: Array, p: Array, samples: Array, counts: Array | None = None) -> float:
+    """Return the p-value of the deepest valley of scores among those of samples (k, m), counted equally or not.
+
+    The valley is the deepest of two bandwidths, whose depths are standardised by their means and deviations in the
+    scores and the samples together: many groups need a narrow kernel, a small group a wide one.
+    """
+    if not np.ptp(scores) > 0.0:
+        return 1.0
+    cells = Histogram(scores, p)
+    table = np.vstack([cells.counts(scores[None], p / np.sum(p**2)), cells.counts(samples, counts)])
+    depth = np.stack([cells.depths(table, factor).max(axis=1) for factor in FACTORS])
+    deviation = depth.std(axis=1, keepdims=True)
+    standardized = (depth - depth.mean(axis=1, keepdims=True)) * inverse_or_one(deviation)
+    largest = standardized.max(axis=0)
+    return float(np.mean(largest >= largest[0] - 1e-9))
 
 
 def nearest_unimodal(scores: Array, p: Array) -> tuple[Array, Array, int]:
@@ -132,27 +134,3 @@ def unimodal_density(width: Array, share: Array) -> Array:
         if likelihood > largest:
             best, largest = found, likelihood
     return best
-
-
-# Windows
-
-
-def window_shares(valley: Valley, scores: Array, p: Array) -> Array:
-    """Return the weights of the scores in three windows of equal width, at the valley, the low and the high peak.
-
-    The windows are disjoint.  If the density of the scores has one mode, that at the valley has at least the mass of
-    one of the others.
-    """
-    half = WINDOW * min(abs(valley.low_peak - valley.at), abs(valley.high_peak - valley.at))
-    centres = np.array([valley.at, valley.low_peak, valley.high_peak])
-    return np.asarray((np.abs(scores[:, None] - centres) <= half).T @ p)
-
-
-def pvalue_of_windows(counts: Array) -> float:
-    """Return the p-value of counts at a valley and two peaks: the larger of two binomial tails with probability 1/2.
-
-    The counts may be means over partitions, which vary less.
-    """
-    at_valley, at_peaks = float(counts[0]), counts[1:]
-    tails = [betainc(peak, at_valley + 1.0, 0.5) if peak > 0.0 else 1.0 for peak in at_peaks]
-    return float(max(tails))

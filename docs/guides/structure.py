@@ -34,27 +34,47 @@ _ = dc.plotting.StructureDisplay(test).plot()
 # ------------
 # The score of a clustering is bimodal even for noise, because its direction was chosen so that the points fall in two parts. A test of
 # the fitted score therefore rejects too often. Here four fifths of the rows choose the direction, and the score is computed for the
-# others. If the table is one unimodal cloud, these scores have one mode. There are three tests, all on the same folds:
+# others. If the table is one unimodal cloud, these scores have one mode. There are two tests, on the same folds; each row has the mean of
+# its scores over three partitions:
 #
-# 1. Along the split with the weights in use, each row has the mean of its scores over three partitions. The statistic is the depth of
-#    the deepest valley of their density: the root of the smoothed count at the lower of two peaks, minus that between them. It is
-#    compared with 399 samples from the unimodal density nearest to the scores.
-# 2. The same, along the split with the deepest valley in the rows that were used for the fit. It is chosen among several weights
-#    :math:`(\nu, \text{ridge})`, and among splits with 5, 10, 20, 35 or 50 % of the rows on one side.
-# 3. The rows of the fit also fix three windows of equal width: at the valley and at the two peaks beside it. With one mode, the window at
-#    the valley has at least the mass of one of the others, so the rows left out are counted there and compared by a binomial test. The
-#    directions of different folds need not agree, which matters for three groups.
+# 1. Along the split with the weights in use.
+# 2. Along the split with the deepest valley in the rows that were used for the fit. It is chosen among several weights
+#    :math:`(\nu, \text{ridge})`, and among up to three different splits each with 5, 10, 20, 35 or 50 % of the rows on one side. If
+#    there are three groups, several splits have a valley, so all folds prefer the one that separates the same group as in the first fold:
+#    their depths are multiplied by the squared correlation with its scores.
 #
-# The p-value is the smallest of the three, not corrected for their number: the tests compare with the worst density with one mode, and
-# reject most others far less often than in 5 % of the tables. The verdict is "separated" if it is at most 0.05, and "not separated"
-# otherwise. The latter is a warning of the estimator, and the exit
-# status of the program is then 1; ``--no-structure`` skips the test. The p-value of a gap that no sample reaches is the smallest that the
-# test can give, and the message says so: it is no sign of weak evidence.
+# The statistic is the depth of the deepest valley of the density of the scores: the root of the smoothed count at the lower of two peaks,
+# minus that between them. It is taken for two bandwidths, since a small group is seen best with a wide kernel and three groups with a
+# narrow one, and compared with 399 samples from the unimodal density nearest to the scores.
 #
+# The p-value is the smaller of 10 p for the first test and 10/9 p for the second: a Bonferroni correction that gives a tenth of the level
+# to the split in use. With more columns than rows it is that of 10/9 p and 10 p, since there the valleys in the rows of a fit hardly
+# predict those of other rows. The verdict is "separated" if it is at most 0.05, and "not separated" otherwise. The latter is a warning of the
+# estimator, and the exit status of the program is then 1; ``--no-structure`` skips the test. The p-value of a gap that no sample reaches
+# is the smallest that the test can give, and the message says so: it is no sign of weak evidence.
+#
+# Yes-or-no answers
+# -----------------
+# The sum of strongly correlated answers has two modes without any groups: many rows are all yes or all no. If most columns have two values,
+# the scores are therefore also compared with those of a Gaussian cloud, cut in two in each column at the same shares and with the same
+# (tetrachoric) correlations, along the same directions. The larger p-value counts. Ten questions about one trait, and answers of two
+# classes of subjects:
+
+subject = np.random.default_rng(0)
+trait = subject.standard_normal((200, 1))
+one_trait = 1.0 * (1.5 * trait + subject.standard_normal((200, 10)) > 0.0)
+two_classes = 1.0 * (subject.random((200, 10)) < np.where(y, 0.9, 0.1)[:, None])
+for answers in (one_trait, two_classes):
+    print(dc.structure_test(answers))
+
+# %%
+# This takes a Gaussian trait for granted: a trait of another shape may be called separated.
+#
+# Limitations
+# -----------
 # A gap in a single column is enough, even if no other column depends on it: with the values of each column of the iris
-# data in random order, the lengths of the petals still have two modes. The answer then names that column (``gap_column``). Strongly
-# correlated yes-or-no answers, most of which are all yes or all no, may be separated too, and so may the scores of a cycle, such as
-# seasons, which dwell at its two ends.
+# data in random order, the lengths of the petals still have two modes. The answer then names that column (``gap_column``). The scores of
+# a cycle, such as seasons, which dwell at its two ends, may be separated too.
 #
 # No verdict depends on the clock. If the time limit is too short the verdict is "not tested", and nothing is concluded from it.
 #

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
+from diffrac_cvx.comparison.held_out import scaled
 from diffrac_cvx.comparison.null_tables import NULL_MODELS
 from diffrac_cvx.comparison.splits import Split
-from diffrac_cvx.comparison.structure import scaled
 from diffrac_cvx.points.table import array_table
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross

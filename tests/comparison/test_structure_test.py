@@ -7,21 +7,27 @@ import numpy as np
 import pandas as pd
 import pytest
 from instances import normal
+from scipy.special import ndtri
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_command_line
-from diffrac_cvx.comparison import splits, structure
-from diffrac_cvx.comparison.null_tables import permute_columns, rotate_points
-from diffrac_cvx.comparison.splits import ShareSplits, Split, top_share
-from diffrac_cvx.comparison.structure import MAX_ENTRIES, MAX_ROWS, MIN_ROWS, spread_ties
+from diffrac_cvx.comparison import held_out, splits, structure, valley
+from diffrac_cvx.comparison.held_out import Folds, held_out_scores, partitions, spread_ties
+from diffrac_cvx.comparison.null_tables import (
+    cut_gaussian_cloud,
+    permute_columns,
+    root_of_correlations,
+    rotate_points,
+    tetrachoric_correlations,
+)
+from diffrac_cvx.comparison.splits import N_OPTIMA, ShareSplits, Split, top_share
+from diffrac_cvx.comparison.structure import MAX_ENTRIES, MAX_ROWS, MIN_ROWS
 from diffrac_cvx.comparison.units import copied_units, linked_units, merged
 from diffrac_cvx.comparison.valley import (
     N_DRAWS,
     deepest_valley,
     pvalue_of_one_mode,
-    pvalue_of_windows,
     unimodal_density,
-    window_shares,
 )
 from diffrac_cvx.points.table import array_table
 from diffrac_cvx.problem.feature_groups import FeatureGroups, read_feature_groups
@@ -39,8 +45,8 @@ def two_groups(n, d, share=0.5, separation=5.0, seed=0):
 @pytest.fixture
 def one_partition(monkeypatch):
     """Split the rows into folds once, which is enough where the power of the test does not matter."""
-    monkeypatch.setattr(structure, "N_PARTITIONS", 1)
-    monkeypatch.setattr(structure, "N_PARTITIONS_WIDE", 1)
+    monkeypatch.setattr(held_out, "N_PARTITIONS", 1)
+    monkeypatch.setattr(held_out, "N_PARTITIONS_WIDE", 1)
 
 
 # Null tables
@@ -70,6 +76,46 @@ def test_every_point_is_rotated_in_all_directions_alike():
     assert np.abs(means / deviations).max() < 4.5 / 1000**0.5
 
 
+@pytest.mark.parametrize(("correlation", "thresholds"), [(0.6, (0.0, 0.0)), (-0.5, (0.3, 1.0)), (0.8, (1.0, 1.2))])
+def test_tetrachoric_correlations_are_those_of_the_columns_before_they_were_cut(correlation, thresholds):
+    root = np.linalg.cholesky([[1.0, correlation], [correlation, 1.0]])
+    is_high = normal(20_000, 2) @ root.T > thresholds
+    found = tetrachoric_correlations(is_high, equal(20_000))
+    np.testing.assert_allclose(found, [[1.0, correlation], [correlation, 1.0]], atol=0.03)
+
+
+def test_a_constant_column_has_no_tetrachoric_correlation_and_equal_columns_have_nearly_one():
+    is_high = np.column_stack([np.arange(100) < 30, np.arange(100) < 30, np.zeros(100)]) > 0.0
+    found = tetrachoric_correlations(is_high, equal(100))
+    np.testing.assert_allclose(found[2], [0.0, 0.0, 1.0], atol=0.1)
+    assert 0.98 < found[0, 1] < 1.0
+
+
+def test_correlations_of_few_rows_keep_their_size_when_they_are_made_positive_semidefinite():
+    is_high = normal(40, 1) + normal(40, 100, seed=1) > 0.0  # correlations of 1/2
+    R = tetrachoric_correlations(is_high, equal(40))
+    root = root_of_correlations(R)
+    np.testing.assert_allclose(np.diag(root @ root.T), 1.0)
+    assert np.linalg.eigvalsh(R)[0] < -0.5
+    assert np.mean(root @ root.T) == pytest.approx(np.mean(R), rel=0.1)
+    kept = root_of_correlations(np.full((3, 3), 0.5) + np.eye(3) / 2.0)
+    np.testing.assert_allclose(kept @ kept.T, np.full((3, 3), 0.5) + np.eye(3) / 2.0)
+
+
+def test_a_gaussian_cloud_is_cut_at_the_shares_of_the_columns_and_in_their_values():
+    rng, factor = np.random.default_rng(0), normal(400, 1)
+    X = np.column_stack([factor + normal(400, 3, seed=2) > [0.0, 1.0, -0.5], 5.0 + 2.0 * factor]) * 1.0
+    X[:, 2] = 4.0 + 6.0 * X[:, 2]
+    drawn = np.vstack([cut_gaussian_cloud(X, equal(400))(rng) for _ in range(20)])
+    assert np.ptp(drawn[:, 0]) == pytest.approx(2.0, abs=0.01)  # 0 and 1, spread over cells of width 1
+    assert np.ptp(drawn[:, 2]) == pytest.approx(12.0, abs=0.06)
+    middle = np.array([0.5, 0.5, 7.0])
+    np.testing.assert_allclose(np.mean(drawn[:, :3] > middle, axis=0), np.mean(X[:, :3] > middle, axis=0), atol=0.02)
+    np.testing.assert_allclose(drawn[:, 3].std(), X[:, 3].std(), rtol=0.03)
+    correlations = [np.corrcoef(table[:, :3] > middle, rowvar=False) for table in (drawn, X)]
+    np.testing.assert_allclose(correlations[0], correlations[1], atol=0.06)
+
+
 # One mode
 
 
@@ -81,20 +127,9 @@ def test_the_deepest_valley_lies_between_two_peaks_and_one_mode_has_none():
     scores = np.concatenate([np.linspace(-0.2, 0.2, 60) - 2.0, np.linspace(-0.2, 0.2, 30) + 1.0])
     valley = deepest_valley(scores, equal(90))
     assert valley.at == pytest.approx(0.1, abs=0.6)  # the gap is flat between the kernels of the two groups
-    assert (valley.low_peak, valley.high_peak) == (pytest.approx(1.0, abs=0.2), pytest.approx(-2.0, abs=0.2))
-    assert deepest_valley(np.linspace(0.0, 1.0, 50), equal(50)) is None
+    assert deepest_valley(ndtri(np.linspace(0.01, 0.99, 50)), equal(50)) is None
     assert deepest_valley(np.ones(7), equal(7)) is None
     assert pvalue_of_one_mode(np.ones(7), equal(7), np.random.default_rng(0)) == 1.0
-
-
-def test_windows_count_the_scores_at_the_valley_and_the_peaks():
-    scores = np.repeat([-2.0, 0.0, 2.0], [6, 1, 3])
-    valley = deepest_valley(np.repeat([-2.0, 2.0], [60, 40]), equal(100))
-    at = valley._replace(at=0.0, low_peak=2.0, high_peak=-2.0)
-    np.testing.assert_allclose(window_shares(at, scores, equal(10)), [0.1, 0.3, 0.6])
-    assert pvalue_of_windows(np.array([0.0, 3.0, 6.0])) == pytest.approx(1.0 / 8.0)  # three fair coins all alike
-    assert pvalue_of_windows(np.array([1.0, 3.0, 6.0])) == pytest.approx(5.0 / 16.0)  # at most one of four
-    assert pvalue_of_windows(np.zeros(3)) == 1.0
 
 
 def test_the_nearest_unimodal_density_keeps_one_that_is_unimodal_and_levels_a_gap():
@@ -126,6 +161,21 @@ def test_p_values_of_samples_with_one_mode_are_rarely_small():
     assert pvalue_of_one_mode(two, equal(80), rng) == 1.0 / (1.0 + N_DRAWS)
 
 
+def test_three_groups_in_line_are_seen_with_a_narrow_kernel_and_a_small_group_with_a_wide_one(monkeypatch):
+    rng = np.random.default_rng(3)
+    line, small = 5.0 * (np.arange(200) % 3), 5.2 * (np.arange(200) < 20)
+    samples = {"line": line + rng.standard_normal(200), "small": small + rng.standard_normal(200)}
+
+    def pvalues():
+        return {name: pvalue_of_one_mode(x, equal(200), np.random.default_rng(0)) for name, x in samples.items()}
+
+    both = pvalues()
+    monkeypatch.setattr(valley, "FACTORS", valley.FACTORS[1:])
+    wide = pvalues()
+    assert both["line"] <= 0.01 < 0.05 < wide["line"]
+    assert max(both["small"], wide["small"]) <= 0.02
+
+
 # Units
 
 
@@ -151,6 +201,8 @@ def test_units_have_the_mean_of_their_points_and_the_sum_of_their_weights():
     units = merged(points, np.array([0, 1, 0, 2, 2, 2]))
     np.testing.assert_allclose(units.weights, np.array([4.0, 2.0, 15.0]) / 21.0)
     np.testing.assert_allclose(units.mean_of(units.array()), points.mean_of(points.array()))
+    binary = array_table((normal(7, 3)[np.arange(30) % 7] > 0.0) - 0.3)
+    assert set(merged(binary, np.arange(30) % 7).array().ravel()) == {-0.3, 0.7}  # without rounding
 
 
 def test_points_linked_to_equal_labels_are_one_unit_and_to_different_ones_are_not():
@@ -188,10 +240,20 @@ def test_a_split_by_shares_finds_a_small_group():
     X[:20, 2] += 8.0
     points = array_table(X - X.mean(axis=0))
     W = ShareSplits((0.1, 0.5), 0.3).directions(points)
-    assert W.shape == (6, 2)
+    assert W.shape == (6, 2 * N_OPTIMA)
     scores = X @ W[:, 0] * np.sign(W[2, 0])
     assert set(np.argsort(-scores)[:20]) == set(range(20))
-    np.testing.assert_allclose(np.mean((points.array() @ W) ** 2, axis=0), 1.0)
+    present = W[:, W.any(axis=0)]
+    np.testing.assert_allclose(np.mean((points.array() @ present) ** 2, axis=0), 1.0)
+
+
+def test_splits_by_a_third_of_the_rows_find_each_of_three_groups():
+    group = np.arange(150) % 3
+    X = normal(150, 5) + 8.0 * np.eye(3, 5)[group]
+    scores = X @ ShareSplits((0.35,), 0.3).directions(array_table(X - X.mean(axis=0)))
+    correlations = np.abs(np.corrcoef(scores.T, np.eye(3)[group].T)[:3, 3:])
+    assert sorted(correlations.argmax(axis=0)) == [0, 1, 2]
+    assert correlations.max(axis=0).min() > 0.9
 
 
 def test_repeated_values_are_spread_over_their_cells_and_others_kept():
@@ -238,15 +300,37 @@ def test_unequal_groups_of_a_wide_table_are_found_with_a_ridge_that_grows_with_i
     assert np.mean(test.labels == (np.arange(80) < 20)) in (0.0, 1.0)
 
 
-def test_the_message_warns_of_columns_with_two_values():
-    rng = np.random.default_rng(0)
-    groups = (np.arange(120) % 2)[:, None]
-    answers = (rng.random((120, 8)) < 0.1 + 0.8 * groups) * 1.0
+def test_three_groups_that_are_equally_far_apart_are_found_since_all_folds_separate_the_same(monkeypatch):
+    X = np.random.default_rng(4).standard_normal((150, 8)) + 4.0 * np.eye(3, 8)[np.arange(150) % 3]
+    found = dc.structure_test(X)
+    assert (found.verdict, found.has_given_weights) == ("separated", False)
+    assert sorted(np.bincount(found.labels)) == [pytest.approx(50, abs=4), pytest.approx(100, abs=4)]
+    pick = structure.pick
+    monkeypatch.setattr(structure, "pick", lambda *given: pick(*given[:4]))
+    assert dc.structure_test(X).verdict == "not separated"  # the folds separate different groups
+
+
+def test_a_yes_or_no_answer_to_one_question_has_two_modes_without_groups_and_two_classes_are_found(monkeypatch):
+    rng = np.random.default_rng(2)
+    answers = (np.outer(rng.standard_normal(200), np.full(10, 1.5)) + rng.standard_normal((200, 10)) > 0.0) * 1.0
     found = dc.structure_test(answers)
-    assert found.verdict == "separated"
-    assert "Most columns have two values" in str(found)
-    assert found.pvalue == found.smallest_pvalue == pytest.approx(3 / 400)  # corrected for three tests
-    assert "two values" not in str(dc.structure_test(rng.standard_normal((120, 3)) + 6.0 * groups))
+    assert (found.verdict, found.are_answers) == ("not separated", True)
+    groups = (np.arange(120) % 2)[:, None]
+    classes = dc.structure_test((rng.random((120, 8)) < 0.1 + 0.8 * groups) * 1.0)
+    assert (classes.verdict, classes.are_answers) == ("separated", True)
+    monkeypatch.setattr(structure, "are_answers", lambda table: False)
+    assert dc.structure_test(answers).verdict == "separated"  # without the comparison with a cloud cut in two
+
+
+@pytest.mark.parametrize(
+    ("shape", "share", "is_given", "factor"),
+    [((300, 6), 0.5, True, 10.0), ((300, 6), 0.15, False, 10.0 / 9.0), ((60, 200), 0.5, True, 10.0 / 9.0)],
+)
+def test_p_is_corrected_for_the_tests_of_the_split_given_and_of_those_picked(shape, share, is_given, factor):
+    found = dc.structure_test(two_groups(*shape, share, separation=7.0 if shape[0] > shape[1] else 14.0))
+    assert found.has_given_weights == is_given
+    assert found.pvalue == pytest.approx(factor * (found.given_pvalue if is_given else found.picked_pvalue))
+    assert found.pvalue == pytest.approx(found.smallest_pvalue) == pytest.approx(factor / 400.0)
 
 
 def test_the_message_says_where_the_gap_is_and_how_many_rows_are_beside_it():
@@ -293,11 +377,11 @@ def test_no_row_chooses_the_direction_that_gives_its_score(monkeypatch):
     X, seen = normal(40, 3), []
     split, directions = Split(1.0, dc.Penalty(ridge=0.3)), Split.directions
     monkeypatch.setattr(Split, "directions", lambda self, part: seen.append(part) or directions(self, part))
-    monkeypatch.setattr(structure, "N_PARTITIONS", 1)
-    numbers = structure.partitions(np.arange(40), 3, np.random.default_rng(1))
-    folds = structure.Folds(array_table(X), X, False, numbers)
+    monkeypatch.setattr(held_out, "N_PARTITIONS", 1)
+    numbers = partitions(np.arange(40), 3, np.random.default_rng(1))
+    folds = Folds(array_table(X), X, False, numbers)
     W = [split.directions(fold.X) for fold in folds]
-    scores = structure.held_out_scores(folds, W)
+    scores = held_out_scores(folds, W)(X)
     for k, part in enumerate(seen):
         kept = X[numbers[0] != k]
         np.testing.assert_allclose(part.array(), kept - kept.mean(axis=0), atol=1e-12)

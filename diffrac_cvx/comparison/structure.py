@@ -52,7 +52,7 @@ SHARES, SHARE_RIDGE = (0.05, 0.1, 0.2, 0.35, 0.5), 0.3  # of the rows on one sid
 RIDGE_FACTOR = 2 / 3  # of d / n, which multiplies the ridges of tables with many columns
 N_NULL_TABLES = 19  # null tables of each model
 MIN_UNITS = 20  # rows that are not copies, or sets of linked rows, below which the verdict is "not tested"
-SIGNIFICANCE_LEVEL, GIVEN_SHARE = 0.05, 0.1  # and its share for the split given, or for those picked if d > n
+SIGNIFICANCE_LEVEL = 0.05
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
 COST_RTOL = 1e-6  # relative tolerance for equal costs
 UNEQUAL_LEVEL, MIN_SMALLER, MAX_SMALLER = 0.025, 0.08, 0.35  # levels and shares of the smaller side, see `is_unequal`
@@ -68,12 +68,12 @@ class StructureTest:
     verdict : {"separated", "not separated", "not tested"}
         Conclusion at the level 0.05, see `structure_test`.
     pvalue : float
-        p-value of the two tests of one mode, corrected for their number, see `structure_test`.
+        p-value of one mode along the split tested, see `structure_test`.
     smallest_pvalue : float
         Smallest value that the comparison with 399 samples can give.
     given_pvalue, picked_pvalue : float
-        p-values of the split with the weights given, and of the splits picked, not corrected; the latter is 1 if it was
-        not needed.
+        p-values of one mode along the split with the weights given, and along the splits picked; the latter is 1 if
+        there are more columns than rows.  ``pvalue`` is the latter, or with more columns than rows the former.
     nu, penalty : float, Penalty
         Weights of the split to which the verdict refers.
     share : float or None
@@ -218,14 +218,12 @@ def structure_test(
     r"""Test whether a table has more than one group.
 
     The direction of a split is fitted to four fifths of the rows, and gives scores to the others, which did not choose
-    it.  If the table is one unimodal cloud, these scores have one mode.  Two tests of one mode share the same folds, of
-    three partitions of the rows, over which scores are averaged:
-
-    1. along the split with the weights given;
-    2. along the split with the deepest valley in the rows of each fit.  It is chosen among splits with several weights
-       (nu, ridge), and up to three splits for each of several shares of the rows on one side.  In all folds but the
-       first, depths are multiplied by the squared correlation with the direction chosen in the first, so that of three
-       groups all folds separate the same.
+    it.  If the table is one unimodal cloud, these scores have one mode.  They are averaged over three partitions of the
+    rows.  The split tested is that with the deepest valley in the rows of each fit, chosen among splits with several
+    weights (nu, ridge), those given included, and up to three splits for each of several shares of the rows on one
+    side.  In all folds but the first, depths are multiplied by the squared correlation with the direction chosen in the
+    first, so that of three groups all folds separate the same.  With more columns than rows, valleys in the rows of a
+    fit hardly predict those of other rows, and the split with the weights given is tested.
 
     The statistic is the depth of the deepest valley: the root of the smoothed count at the lower of two peaks minus
     that between them.  It is the larger one, standardised, for two bandwidths, 0.245 and 0.455 times the scale of the
@@ -237,19 +235,14 @@ def structure_test(
     columns have two values, they are therefore also compared with the scores, in the same directions, of a Gaussian
     cloud cut in two at the same shares and with the same tetrachoric correlations, and the larger p-value counts.
 
-    The p-value is corrected for the two tests by Bonferroni's inequality with unequal shares of the level: it is the
-    smaller of 10 p and 10/9 p for the p-values of 1 and 2.  With more columns than rows it is that of 10/9 p and 10 p,
-    because there the valleys in the rows of a fit hardly predict those of other rows.  ``make structure`` counts the
-    tables without groups for which it is at most 0.05.
-
-    Repeated rows count once: equal rows become one row with the sum of their weights, unless the
-    columns are so coarse that rows coincide by chance, and so do points that ``constraints`` link to equal labels.  If
-    half of the rows are in isolated sets of at most 5 % of the rows, as replicates with little noise are, each set
-    becomes its mean.
+    Repeated rows count once: equal rows become one row with the sum of their weights, unless the columns are so coarse
+    that rows coincide by chance, and so do points that ``constraints`` link to equal labels.  If half of the rows are
+    in isolated sets of at most 5 % of the rows, as replicates with little noise are, each set becomes its mean.
 
     The verdict is
 
-    - "separated" if p is at most 0.05: there is a gap between groups;
+    - "separated" if the p-value is at most 0.05: there is a gap between groups.  The split reported is that with the
+      weights given, if its own p-value is at most 0.05 too, otherwise that picked;
     - "not separated" otherwise: no gap was found.  ``splits_better`` is then true if the split with the given weights,
       or with a smaller nu, costs less than those of 19 tables with independently permuted columns, and of 19 tables
       rotated at random about their mean, QX with Q orthogonal, which keeps X'X.  Skewed, ordinal or dependent columns
@@ -260,7 +253,7 @@ def structure_test(
     then a table with independently permuted columns may be called separated too.  A single group with a hole in its
     middle, such as a ring or a cycle through time, counts as separated.  Replicates with more noise are not seen as
     such, and many tight groups, each of at most 5 % of the rows, are taken for replicates.  ``make structure`` measures
-    how often groups of several sizes are found.
+    how often tables without groups are called separated, and how often groups of several sizes are found.
 
     Source: Besag and Clifford (1989) for p-values by simulation; Langsrud (2005) for the rotations; Pearson (1900) for
     the tetrachoric correlations.
@@ -339,7 +332,7 @@ def structure_test(
     return StructureTest(
         verdict="not tested" if not is_tested else "separated" if is_separated else "not separated",
         pvalue=evidence.pvalue,
-        smallest_pvalue=SMALLEST_PVALUE * evidence.factor * (n_clusters - 1 if evidence.is_given else 1),
+        smallest_pvalue=SMALLEST_PVALUE * (n_clusters - 1 if points.shape[1] > len(points) else 1),
         given_pvalue=evidence.given,
         picked_pvalue=evidence.picked,
         nu=split.nu if isinstance(split, Split) else nu,
@@ -418,32 +411,18 @@ def other_splits(nu: float, penalty: Penalty, n_clusters: int, points: Table) ->
 
 
 class Evidence(NamedTuple):
-    """What the held-out scores show: p-values, and the split of the smaller one."""
+    """What the held-out scores show: p-values, and the split that is reported."""
 
-    given: float  # p-value of the split given
-    picked: float  # of the splits picked, 1 if they were not needed
-    share: float  # of the level for the split given
+    pvalue: float  # of the splits picked, or of the split given if there are more columns than rows
+    given: float
+    picked: float  # 1 if there are more columns than rows
+    is_given: bool  # whether the split given is reported
     split: tuple[int, int]  # index among the splits, and of the directions of this one
     scores: Array
-    first: Array  # (d, k), directions of the split given, or picked, in the first fold
-
-    @property
-    def pvalue(self) -> float:
-        """The smaller p-value, each divided by its share of the level."""
-        return min(self.given / self.share, self.picked / (1.0 - self.share), 1.0)
-
-    @property
-    def is_given(self) -> bool:
-        """Whether the split given has the smaller one."""
-        return self.pvalue == min(self.given / self.share, 1.0)
-
-    @property
-    def factor(self) -> float:
-        """Factor of the smaller p-value, by which it is corrected."""
-        return 1.0 / (self.share if self.is_given else 1.0 - self.share)
+    first: Array  # (d, k), directions of that split in the first fold
 
 
-NO_EVIDENCE = Evidence(1.0, 1.0, GIVEN_SHARE, (0, 0), np.zeros(0), np.zeros((0, 0)))
+NO_EVIDENCE = Evidence(1.0, 1.0, 1.0, True, (0, 0), np.zeros(0), np.zeros((0, 0)))
 
 
 class Pick(NamedTuple):
@@ -454,24 +433,24 @@ class Pick(NamedTuple):
 
 
 def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generator) -> Evidence:
-    """Return the p-values of the split given and, unless it suffices, of the splits picked."""
-    given = [splits[0].directions(fold.X) for fold in folds]
-    scores, pvalues = tested(held_out_scores(folds, given), folds, rng)
+    """Return the evidence of the splits picked, or of the split given if there are more columns than rows."""
+    directions = [splits[0].directions(fold.X) for fold in folds]
+    scores, pvalues = tested(held_out_scores(folds, directions), folds, rng)
     best = int(np.argmin(pvalues))
+    given = min(1.0, len(pvalues) * pvalues[best])
+    found = Evidence(given, given, 1.0, True, (0, best), scores[:, best], directions[0])
     n, d = folds.points.shape
-    share = GIVEN_SHARE if d <= n else 1.0 - GIVEN_SHARE
-    found = Evidence(min(1.0, len(pvalues) * pvalues[best]), 1.0, share, (0, best), scores[:, best], given[0])
-    if found.pvalue <= SIGNIFICANCE_LEVEL:
+    if d > n:
         return found
     picks: list[Pick] = []
-    for fold, W in zip(folds, given, strict=True):
+    for fold, W in zip(folds, directions, strict=True):
         picks.append(pick(splits, fold.X, fold.fitted, W, picks[0].direction if picks else None))
     directions = [one.direction[:, None] for one in picks]
     scores, (picked,) = tested(held_out_scores(folds, directions), folds, rng)
-    found = found._replace(picked=picked)
-    if found.is_given:
+    found = found._replace(pvalue=picked, picked=picked)
+    if max(given, picked) <= SIGNIFICANCE_LEVEL:
         return found
-    return found._replace(split=picks[0].split, scores=scores[:, 0], first=directions[0])
+    return found._replace(is_given=False, split=picks[0].split, scores=scores[:, 0], first=directions[0])
 
 
 def tested(score: HeldOutScores, folds: Folds, rng: np.random.Generator) -> tuple[Array, list[float]]:

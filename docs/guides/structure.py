@@ -34,24 +34,21 @@ _ = dc.plotting.StructureDisplay(test).plot()
 # ------------
 # The score of a clustering is bimodal even for noise, because its direction was chosen so that the points fall in two parts. A test of
 # the fitted score therefore rejects too often. Here four fifths of the rows choose the direction, and the score is computed for the
-# others. If the table is one unimodal cloud, these scores have one mode. There are two tests, on the same folds; each row has the mean of
-# its scores over three partitions:
+# others. If the table is one unimodal cloud, these scores have one mode. Each row has the mean of its scores over three partitions.
 #
-# 1. Along the split with the weights in use.
-# 2. Along the split with the deepest valley in the rows that were used for the fit. It is chosen among several weights
-#    :math:`(\nu, \text{ridge})`, and among up to three different splits each with 5, 10, 20, 35 or 50 % of the rows on one side. If
-#    there are three groups, several splits have a valley, so all folds prefer the one that separates the same group as in the first fold:
-#    their depths are multiplied by the squared correlation with its scores.
+# The split tested is the one with the deepest valley in the rows that were used for the fit. It is chosen among several weights
+# :math:`(\nu, \text{ridge})`, those in use included, and among up to three different splits each with 5, 10, 20, 35 or 50 % of the rows
+# on one side. If there are three groups, several splits have a valley, so all folds prefer the one that separates the same group as in
+# the first fold: their depths are multiplied by the squared correlation with its scores. With more columns than rows, the valleys in the
+# rows of a fit hardly predict those of other rows, and the split in use is tested.
 #
 # The statistic is the depth of the deepest valley of the density of the scores: the root of the smoothed count at the lower of two peaks,
 # minus that between them. It is taken for two bandwidths, since a small group is seen best with a wide kernel and three groups with a
 # narrow one, and compared with 399 samples from the unimodal density nearest to the scores.
 #
-# The p-value is the smaller of 10 p for the first test and 10/9 p for the second: a Bonferroni correction that gives a tenth of the level
-# to the split in use. With more columns than rows it is that of 10/9 p and 10 p, since there the valleys in the rows of a fit hardly
-# predict those of other rows. The verdict is "separated" if it is at most 0.05, and "not separated" otherwise. The latter is a warning of the
-# estimator, and the exit status of the program is then 1; ``--no-structure`` skips the test. The p-value of a gap that no sample reaches
-# is the smallest that the test can give, and the message says so: it is no sign of weak evidence.
+# The verdict is "separated" if the p-value is at most 0.05, and "not separated" otherwise. The latter is a warning of the estimator, and
+# the exit status of the program is then 1; ``--no-structure`` skips the test. The p-value of a gap that no sample reaches is the smallest
+# that the test can give, and the message says so.
 #
 # Yes-or-no answers
 # -----------------

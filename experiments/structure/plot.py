@@ -26,7 +26,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             draw_shares(ax, part)
             ax.set_title(title)
         lines, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(lines, labels, loc="outside lower center", ncols=3, frameon=False)
+        figure.legend(lines, labels, loc="outside upper center", ncols=3, frameon=False)
 
 
 def draw_shares(ax: Axes, table: pd.DataFrame) -> None:

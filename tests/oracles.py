@@ -210,8 +210,8 @@ class Judged(NamedTuple):
 def solve_pair_penalty(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), zero=None, sides=1.0, **given):
     """Optimal value of (15) and bounds on it, by CVXPY in columns of about norm one.
 
-    V may be 0 at given places, for which there is no lower bound.  Pairs of single columns may have sides, that
-    multiply their weights.
+    If V is required to be 0 at given places, no lower bound is returned.  The weights of pairs of single columns may be
+    multiplied by sides.
     """
     d = X.shape[1]
     rows, square = rows_of(X, nu, **given)

@@ -49,13 +49,22 @@ class HeldOutScores(NamedTuple):
 
     masks: list[Mask]  # of each fold, the points left out
     coef: list[Array]  # of each fold, (d, k)
-    intercept: list[Array]  # of each fold, (k,)
+    mean: list[Array]  # of each fold, (d,), where the scores are 0
+
+    def strongest_columns(self, most: int) -> Indices:
+        """Return at most so many columns, increasing: those with the largest sums of squared coefficients."""
+        squares = np.sum([np.sum(V**2, axis=1) for V in self.coef], axis=0)
+        return np.sort(np.argsort(-squares, kind="stable")[:most])
+
+    def on(self, columns: Indices) -> "HeldOutScores":
+        """Return the parts of the scores on some columns, as functions of a table with only these."""
+        return HeldOutScores(self.masks, [V[columns] for V in self.coef], [mean[columns] for mean in self.mean])
 
     def __call__(self, table: Array) -> Array:
         """Return the scores (n, k) of a table (n, d) in place of the points."""
-        scores = np.zeros((len(table), len(self.intercept[0])))
-        for mask, V, intercept in zip(self.masks, self.coef, self.intercept, strict=True):
-            scores[mask] += table[mask] @ V + intercept
+        scores = np.zeros((len(table), self.coef[0].shape[1]))
+        for mask, V, mean in zip(self.masks, self.coef, self.mean, strict=True):
+            scores[mask] += table[mask] @ V - mean @ V
         return scores
 
 
@@ -70,7 +79,7 @@ def held_out_scores(folds: Folds, directions: Sequence[Array]) -> HeldOutScores:
         V = fold.scale[:, None] * rotated_to(W, directions[0]) / len(folds.numbers)
         found.masks.append(fold.mask)
         found.coef.append(np.zeros_like(V) if is_zero else V)
-        found.intercept.append(-fold.mean @ found.coef[-1])
+        found.mean.append(fold.mean)
     return found
 
 

@@ -52,6 +52,7 @@ SHARES, SHARE_RIDGE = (0.05, 0.1, 0.2, 0.35, 0.5), 0.3  # of the rows on one sid
 RIDGE_FACTOR = 2 / 3  # of d / n, which multiplies the ridges of tables with many columns
 N_NULL_TABLES = 19  # null tables of each model
 MIN_UNITS = 20  # rows that are not copies, or sets of linked rows, below which the verdict is "not tested"
+MAX_CUT_COLUMNS = 300  # of a cloud cut in two: its time and memory are those of a d x d matrix
 SIGNIFICANCE_LEVEL = 0.05
 MIN_ROWS, MAX_ROWS, MAX_ENTRIES = 200, 1000, 50_000  # larger tables are sampled by rows
 COST_RTOL = 1e-6  # relative tolerance for equal costs
@@ -227,13 +228,13 @@ def structure_test(
 
     The statistic is the depth of the deepest valley: the root of the smoothed count at the lower of two peaks minus
     that between them.  It is the larger one, standardised, for two bandwidths, 0.245 and 0.455 times the scale of the
-    scores.  Its null distribution is that of samples from the unimodal density nearest to the scores.  If d is above
-    3n/2, the ridges of the other splits are multiplied by 2d/(3n), because the eigenvalues of X'X/n increase
-    as d/n.
+    scores.  Its null distribution is that of samples from the unimodal density nearest to the scores.
 
     The scores of strongly correlated yes-or-no answers have two modes, all yes and all no, without any groups.  If most
-    columns have two values, they are therefore also compared with the scores, in the same directions, of a Gaussian
-    cloud cut in two at the same shares and with the same tetrachoric correlations, and the larger p-value counts.
+    columns have two values and the p-value is at most 0.05, they are therefore also compared with the scores, in the
+    same directions, of a Gaussian cloud cut in two at the same shares and with the same tetrachoric correlations, and
+    the larger p-value counts.  For more than 300 columns, this compares the parts of the scores on the 300 of largest
+    weight.
 
     Repeated rows count once: equal rows become one row with the sum of their weights, unless the columns are so coarse
     that rows coincide by chance, and so do points that ``constraints`` link to equal labels.  If half of the rows are
@@ -246,7 +247,8 @@ def structure_test(
     - "not separated" otherwise: no gap was found.  ``splits_better`` is then true if the split with the given weights,
       or with a smaller nu, costs less than those of 19 tables with independently permuted columns, and of 19 tables
       rotated at random about their mean, QX with Q orthogonal, which keeps X'X.  Skewed, ordinal or dependent columns
-      cause that without any groups;
+      cause that without any groups.  If d is above 3n/2, the ridge at a smaller nu is multiplied by 2d/(3n), because
+      the eigenvalues of X'X/n increase as d/n;
     - "not tested" if there are fewer than 20 units, or if the time limit is reached, which nothing else depends on.
 
     A gap in a single column is enough, even if no other column depends on it; ``gap_column`` names such a column, and
@@ -332,7 +334,7 @@ def structure_test(
     return StructureTest(
         verdict="not tested" if not is_tested else "separated" if is_separated else "not separated",
         pvalue=evidence.pvalue,
-        smallest_pvalue=SMALLEST_PVALUE * (n_clusters - 1 if points.shape[1] > len(points) else 1),
+        smallest_pvalue=evidence.smallest,
         given_pvalue=evidence.given,
         picked_pvalue=evidence.picked,
         nu=split.nu if isinstance(split, Split) else nu,
@@ -407,13 +409,14 @@ def other_splits(nu: float, penalty: Penalty, n_clusters: int, points: Table) ->
         is_given = n_clusters == 2 and other == nu and np.all(penalty.ridge == ridge) and not np.any(penalty.c)
         splits += [] if is_given else [Split(other, penalty.with_weights(0.0, ridge))]
     is_free = not points.is_constrained and penalty.nonnegative is None
-    return [*splits, ShareSplits(SHARES, factor * SHARE_RIDGE)] if is_free else splits
+    return [*splits, ShareSplits(SHARES, SHARE_RIDGE)] if is_free else splits
 
 
 class Evidence(NamedTuple):
     """What the held-out scores show: p-values, and the split that is reported."""
 
     pvalue: float  # of the splits picked, or of the split given if there are more columns than rows
+    smallest: float  # value that this p-value can have
     given: float
     picked: float  # 1 if there are more columns than rows
     is_given: bool  # whether the split given is reported
@@ -422,7 +425,7 @@ class Evidence(NamedTuple):
     first: Array  # (d, k), directions of that split in the first fold
 
 
-NO_EVIDENCE = Evidence(1.0, 1.0, 1.0, True, (0, 0), np.zeros(0), np.zeros((0, 0)))
+NO_EVIDENCE = Evidence(1.0, SMALLEST_PVALUE, 1.0, 1.0, True, (0, 0), np.zeros(0), np.zeros((0, 0)))
 
 
 class Pick(NamedTuple):
@@ -438,7 +441,8 @@ def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generat
     scores, pvalues = tested(held_out_scores(folds, directions), folds, rng)
     best = int(np.argmin(pvalues))
     given = min(1.0, len(pvalues) * pvalues[best])
-    found = Evidence(given, given, 1.0, True, (0, best), scores[:, best], directions[0])
+    smallest = len(pvalues) * SMALLEST_PVALUE
+    found = Evidence(given, smallest, given, 1.0, True, (0, best), scores[:, best], directions[0])
     n, d = folds.points.shape
     if d > n:
         return found
@@ -447,7 +451,7 @@ def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generat
         picks.append(pick(splits, fold.X, fold.fitted, W, picks[0].direction if picks else None))
     directions = [one.direction[:, None] for one in picks]
     scores, (picked,) = tested(held_out_scores(folds, directions), folds, rng)
-    found = found._replace(pvalue=picked, picked=picked)
+    found = found._replace(pvalue=picked, smallest=SMALLEST_PVALUE, picked=picked)
     if max(given, picked) <= SIGNIFICANCE_LEVEL:
         return found
     return found._replace(is_given=False, split=picks[0].split, scores=scores[:, 0], first=directions[0])
@@ -456,17 +460,18 @@ def evidence_of(splits: Sequence[AnySplit], folds: Folds, rng: np.random.Generat
 def tested(score: HeldOutScores, folds: Folds, rng: np.random.Generator) -> tuple[Array, list[float]]:
     """Return the scores (n, k) of the points, and the p-value of one mode of each column.
 
-    If most columns of the points have two values, the p-value is the larger one of two: the other compares with the
-    same scores of a Gaussian cloud cut in two.
+    If most columns of the points have two values and a p-value is small, it is the larger one of two: the other
+    compares with the same scores of a Gaussian cloud cut in two, on the columns that have most weight in them.
     """
     points, p = folds.points, folds.points.normalized_weights
     scores = score(folds.untied)
     pvalues = [pvalue_of_one_mode(column, p, rng) for column in scores.T]
-    if are_answers(points.array()):
-        draw = cut_gaussian_cloud(points.array(), p)
+    if min(pvalues) <= SIGNIFICANCE_LEVEL and are_answers(points.array()):
+        columns = score.strongest_columns(MAX_CUT_COLUMNS)
+        score, draw = score.on(columns), cut_gaussian_cloud(points.array()[:, columns], p)
         drawn = np.stack([score(draw(rng)) for _ in range(N_DRAWS)], axis=2)
-        counts = p / np.sum(p**2)
-        cut = [pvalue_of_depth(column, p, drawn[:, j].T, counts) for j, column in enumerate(scores.T)]
+        compared, counts = score(folds.untied[:, columns]), p / np.sum(p**2)
+        cut = [pvalue_of_depth(column, p, drawn[:, j].T, counts) for j, column in enumerate(compared.T)]
         pvalues = [max(pair) for pair in zip(pvalues, cut, strict=True)]
     return scores, pvalues
 

@@ -52,10 +52,10 @@ _ = dc.plotting.StructureDisplay(test).plot()
 #
 # Yes-or-no answers
 # -----------------
-# The sum of strongly correlated answers has two modes without any groups: many rows are all yes or all no. If most columns have two values,
-# the scores are therefore also compared with those of a Gaussian cloud, cut in two in each column at the same shares and with the same
-# (tetrachoric) correlations, along the same directions. The larger p-value counts. Ten questions about one trait, and answers of two
-# classes of subjects:
+# The sum of strongly correlated answers has two modes without any groups: many rows are all yes or all no. If most columns have two
+# values, scores with a gap are therefore also compared with those of a Gaussian cloud, cut in two in each column at the same shares and
+# with the same (tetrachoric) correlations, along the same directions. The larger p-value counts. Ten questions about one trait, and
+# answers of two classes of subjects:
 
 subject = np.random.default_rng(0)
 trait = subject.standard_normal((200, 1))

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run_command_line
 from diffrac_cvx.comparison import held_out, splits, structure, valley
-from diffrac_cvx.comparison.held_out import Folds, held_out_scores, partitions, spread_ties
+from diffrac_cvx.comparison.held_out import Folds, HeldOutScores, held_out_scores, partitions, spread_ties
 from diffrac_cvx.comparison.null_tables import (
     cut_gaussian_cloud,
     permute_columns,
@@ -318,8 +318,27 @@ def test_a_yes_or_no_answer_to_one_question_has_two_modes_without_groups_and_two
     groups = (np.arange(120) % 2)[:, None]
     classes = dc.structure_test((rng.random((120, 8)) < 0.1 + 0.8 * groups) * 1.0)
     assert (classes.verdict, classes.are_answers) == ("separated", True)
+    monkeypatch.setattr(structure, "MAX_CUT_COLUMNS", 6)
+    whole, sizes = structure.cut_gaussian_cloud, []
+    monkeypatch.setattr(structure, "cut_gaussian_cloud", lambda X, p: sizes.append(X.shape[1]) or whole(X, p))
+    assert dc.structure_test(answers).verdict == "not separated"
+    assert set(sizes) == {6}  # matrices of all columns may not fit in memory
     monkeypatch.setattr(structure, "are_answers", lambda table: False)
     assert dc.structure_test(answers).verdict == "separated"  # without the comparison with a cloud cut in two
+
+
+def test_held_out_scores_on_some_columns_are_the_parts_of_the_scores_on_these():
+    rng = np.random.default_rng(0)
+    masks, table = [np.arange(6) < 3, np.arange(6) >= 3], rng.standard_normal((6, 4))
+    coef, mean = rng.standard_normal((2, 4, 2)), rng.standard_normal((2, 4))
+    score = HeldOutScores(masks, list(coef), list(mean))
+    columns = score.strongest_columns(3)
+    (rest,) = set(range(4)) - set(columns)
+    assert np.sum(coef[:, rest] ** 2) == np.sum(coef**2, axis=(0, 2)).min()
+    others = np.array([rest])
+    parts = score.on(columns)(table[:, columns]) + score.on(others)(table[:, others])
+    np.testing.assert_allclose(parts, score(table), atol=1e-14)
+    np.testing.assert_allclose(score(table)[0], (table[0] - mean[0]) @ coef[0], atol=1e-14)
 
 
 @pytest.mark.parametrize(
